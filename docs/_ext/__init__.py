@@ -1,0 +1,1 @@
+"""The site's own Sphinx extensions: one small file, one job."""

@@ -1,0 +1,51 @@
+"""The boxes of a lesson: question, predict, takeaway, exercise, old-new.
+
+They are MyST admonitions with a fixed title, so that every page looks and reads alike::
+
+    :::{question}
+    Why is the second call so much faster than the first?
+    :::
+"""
+
+from __future__ import annotations
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+_TITLES = {
+    "question": "Question",
+    "predict": "Predict",
+    "takeaway": "Takeaway",
+    "exercise": "Exercise",
+    "old-new": "Old tutorials say, and what happens today",
+}
+
+
+class Box(SphinxDirective):
+    """An admonition whose class is its own name; an argument replaces the title."""
+
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {"name": directives.unchanged}  # noqa: RUF012 -- docutils declares it so
+
+    def run(self) -> list[nodes.Node]:
+        """Return the box with its parsed content."""
+        self.assert_has_content()
+        title = _TITLES[self.name]
+        if self.arguments:
+            title = f"{title}: {self.arguments[0]}" if self.name == "exercise" else self.arguments[0]
+        box = nodes.admonition(classes=["admonition", "guide-box", f"guide-{self.name}"])
+        box += nodes.title("", "", *self.parse_inline(title)[0])
+        box += self.parse_content_to_nodes()
+        self.add_name(box)
+        return [box]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directives with Sphinx."""
+    for name in _TITLES:
+        app.add_directive(name, Box)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

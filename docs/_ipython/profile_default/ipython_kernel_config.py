@@ -1,0 +1,8 @@
+"""How the kernels of the pages behave; read by every kernel that the build starts."""
+
+c = get_config()  # noqa: F821 -- defined by IPython
+
+c.InteractiveShell.xmode = "Plain"  # frames without source context; the build keeps the line and the message
+c.HistoryManager.enabled = False  # parallel kernels would share one database
+c.IPKernelApp.log_level = 40  # a local kernel over TCP warns at each start
+c.InlineBackend.figure_formats = set()  # startup/figures.py draws them

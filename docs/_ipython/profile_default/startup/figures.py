@@ -1,0 +1,96 @@
+"""Shows matplotlib figures as inline SVG in the page's colours, with the plotted data as a table.
+
+It acts on display only: what a page's code does, and what a reader copies, is plain matplotlib.
+The build (docs/_ext/figures.py) adds the description and the caption that the cell names.
+"""
+
+import html
+import io
+import itertools
+import re
+import sys
+
+_COLOURS = {
+    "#505152": "var(--guide-figure-text)",
+    "#77787a": "var(--guide-figure-axis)",
+    "#c7c8ca": "var(--guide-figure-grid)",
+    "#1068a0": "var(--guide-figure-1)",
+    "#c05010": "var(--guide-figure-2)",
+    "#108060": "var(--guide-figure-3)",
+    "#a03080": "var(--guide-figure-4)",
+    "#806010": "var(--guide-figure-5)",
+    "#505090": "var(--guide-figure-6)",
+}
+_numbers = itertools.count(1)
+
+
+def _svg(figure):
+    buffer = io.StringIO()
+    metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(buffer, format="svg", metadata=metadata)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)  # it would apply to the whole page
+    text = re.sub("|".join(_COLOURS), lambda m: _COLOURS[m.group()], text)
+    text = re.sub(r"font: ([^;\"]*?)(?:'[^;\"]*|sans-serif[^;\"]*)", r"font: \1inherit-family", text)
+    text = text.replace("inherit-family", "var(--pst-font-family-base, sans-serif)")
+    prefix = f"figure-{next(_numbers)}-"
+    text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', text)
+    text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}\1)", text)
+    text = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}\1"', text)
+    return re.sub(r"<svg [^>]*?viewBox=\"([^\"]+)\"[^>]*>", r'<svg viewBox="\1" role="img" aria-label="@@alt@@">', text, count=1)
+
+
+def _number(value):
+    try:
+        return f"{float(value):.3g}"
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _series(axes):
+    """Yield (label, x values, y values) of what the axes show: bars first, then labelled lines."""
+    horizontal = None
+    for bars in axes.containers:
+        if not hasattr(bars, "orientation"):
+            continue
+        horizontal = bars.orientation == "horizontal"
+        ticks = axes.get_yticklabels() if horizontal else axes.get_xticklabels()
+        names = [tick.get_text() for tick in ticks]
+        values = [bar.get_width() if horizontal else bar.get_height() for bar in bars]
+        if len(names) != len(values):
+            names = [_number(b.get_y() if horizontal else b.get_x()) for b in bars]
+        yield bars.get_label(), names, values
+    for line in axes.lines:
+        if not line.get_label().startswith("_") and len(line.get_xdata()):
+            yield line.get_label(), list(line.get_xdata()), list(line.get_ydata())
+
+
+def _tables(figure):
+    for axes in figure.axes:
+        x_name, y_name = axes.get_xlabel() or "x", axes.get_ylabel() or "y"
+        for label, xs, ys in _series(axes):
+            caption = "" if label.startswith("_") else f"<caption>{html.escape(label)}</caption>"
+            head = f'<tr><th scope="col">{html.escape(x_name)}</th><th scope="col">{html.escape(y_name)}</th></tr>'
+            rows = "".join(
+                f"<tr><td>{html.escape(_number(x))}</td><td>{html.escape(_number(y))}</td></tr>"
+                for x, y in zip(xs, ys, strict=False)
+            )
+            yield f"<table>{caption}<thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def _figure_html(figure):
+    tables = "".join(_tables(figure))
+    data = f'<details class="figure-data"><summary>Data of this figure</summary>{tables}</details>' if tables else ""
+    return f'<figure class="guide-figure">{_svg(figure)}@@caption@@{data}</figure>'
+
+
+def _register():
+    """Take over the display of figures; importing pyplot resets it, hence once before figures are shown."""
+    if "matplotlib.figure" in sys.modules:
+        figure_class = sys.modules["matplotlib.figure"].Figure
+        get_ipython().display_formatter.formatters["text/html"].for_type(figure_class, _figure_html)  # noqa: F821
+
+
+get_ipython().events.register("post_execute", _register)  # noqa: F821 -- defined by IPython

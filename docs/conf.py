@@ -1,0 +1,83 @@
+"""Sphinx settings of the guide. Unusual ones carry their reason."""
+
+import os
+import sys
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(_HERE))  # the site's own extensions: docs/_ext
+
+import jitguide  # noqa: E402 -- says in one line when JAX is missing or too old
+
+project = "The JIT guide"
+author = "The JIT guide's authors"
+copyright = "2026, The JIT guide's authors"
+version = release = jitguide.__version__
+language = "en"
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.doctest",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "notfound.extension",
+    "_ext.execution",
+    "_ext.boxes",
+    "_ext.claims",
+    "_ext.status",
+    "_ext.theme",
+]
+
+# Pages ------------------------------------------------------------------------------------------------------
+exclude_patterns = ["_build", "_ext", "_ipython", "_data"]
+nb_execution_mode = "off"  # _ext.execution runs the pages; MyST-NB only renders them
+nb_custom_formats = {".md": ["_ext.execution.read", {}, False]}
+guide_store = os.environ.get("JITGUIDE_STORE", str(_HERE.parent / "build" / "execution"))
+nb_merge_streams = True  # one block for what a cell prints
+nb_render_markdown_format = "myst"
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "attrs_block", "substitution"]
+myst_heading_anchors = 3
+suppress_warnings = []  # nothing is suppressed: every warning is an error
+
+# References -------------------------------------------------------------------------------------------------
+nitpicky = True
+nitpick_ignore_regex = [
+    (r"py:.*", r"(jax|jaxlib|numpy|np|matplotlib|collections|contextlib|types|typing)\b.*"),  # their docs own those names
+    (r"py:.*", r"(optional|callable|Axes|Callable|Mapping|Sequence|Any|T)"),  # words of annotations
+]
+# The inventory is a file of the repository: the build is the same on line and off line.
+intersphinx_mapping = {}
+autodoc_typehints = "none"  # signatures show the annotations already
+autodoc_member_order = "bysource"
+linkcheck_timeout = 15
+linkcheck_retries = 2
+linkcheck_workers = 4
+
+# Looks ------------------------------------------------------------------------------------------------------
+html_theme = "sphinx_book_theme"
+html_title = "The JIT guide"
+html_static_path = ["_static"]
+html_css_files = ["guide.css"]
+html_js_files = ["guide.js"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_show_sourcelink = False
+html_copy_source = False
+html_last_updated_fmt = None
+html_theme_options = {
+    "use_download_button": False,
+    "use_fullscreen_button": False,
+    "show_navbar_depth": 1,
+    "show_toc_level": 2,
+    "collapse_navbar": True,
+    "toc_title": "On this page",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "logo": {"text": "The JIT guide", "alt_text": "The JIT guide, home"},
+}
+copybutton_selector = "div.cell_input div.highlight pre, div.program div.highlight pre"  # not the outputs
+copybutton_exclude = ".linenos, .gp, .go"
+notfound_urls_prefix = None  # the site works under any address

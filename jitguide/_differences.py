@@ -1,0 +1,209 @@
+"""The differences between two calls, and which of them made JAX work.
+
+JAX's own explanation is a log text that changes with versions, says nothing about recompiles without a trace and
+picks an unfit earlier call at times. So signatures are compared here, and no text of JAX is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jitguide._reasons import KINDS, TRACE, Reason, reason, reaches
+from jitguide._signature import Argument, Leaf, Signature, show
+
+# Comparing takes about 20 µs per earlier call; a function with more signatures has a problem of another kind.
+_MAX_COMPARED = 100
+_MAX_ALSO = 2
+# Containers whose own data are keys or nothing; other nodes keep static fields there.
+_CONTAINERS = (dict, tuple, list, type(None))
+_DONE_BEFORE = "the work was done before, by `lower`, `trace` or another jit of the same function."
+
+
+def explain(name: str, now: Signature, earlier: Sequence[Signature], layer: str) -> Reason:
+    """Return why a call did work down to `layer`, given the signatures that had been seen before.
+
+    Args:
+        name: Name of the function.
+        now: Signature of the call.
+        earlier: Signatures that are in JAX's caches, oldest first.
+        layer: How deep the call went: `TRACE`, `COMPILE` or `FAST`.
+    """
+    if not earlier:
+        return reason("first call", name, advice="" if layer == TRACE else _DONE_BEFORE)
+    best = min(
+        (differences(signature, now) for signature in reversed(earlier[-_MAX_COMPARED:])),
+        key=lambda found: (len(found), -len(_fitting(found, layer))),
+    )
+    fitting = _fitting(best, layer)
+    if not best or (layer == TRACE and not fitting):
+        return reason("unknown", name)
+    main = (fitting or best)[0]
+    rest = [d.sentence for d in fitting[1:] if d.argument != main.argument]
+    more = [f"{len(rest) - _MAX_ALSO} further differences"] if len(rest) > _MAX_ALSO else []
+    advice = main.advice if fitting else _DONE_BEFORE
+    return Reason(main.kind, main.argument, main.before, main.now, advice, (*rest[:_MAX_ALSO], *more))
+
+
+def differences(before: Signature, now: Signature) -> list[Reason]:
+    """Return the differences between two calls, the most telling first; empty if JAX sees none."""
+    found = [*_arguments(before, now), *_settings(before, now)]
+    return sorted(found, key=lambda d: (KINDS.index(d.kind), d.argument))
+
+
+def _fitting(found: list[Reason], layer: str) -> list[Reason]:
+    return [d for d in found if reaches(d.kind, layer)]
+
+
+def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
+    for name in now.arguments.keys() - before.arguments.keys():
+        written = f"is now {_spelling(now.arguments[name])}"
+        if name in before.defaults:
+            yield reason("default left out", name, f"was left to its default {show(before.defaults[name])}", written)
+        else:
+            yield reason("number of arguments", name, "was absent", written)
+    for name in before.arguments.keys() - now.arguments.keys():
+        written = f"was {_spelling(before.arguments[name])}"
+        if name in now.defaults:
+            yield reason("default left out", name, written, f"is now left to its default {show(now.defaults[name])}")
+        else:
+            yield reason("number of arguments", name, written, "is now absent")
+    for name in before.arguments.keys() & now.arguments.keys():
+        yield from _values(before.arguments[name], now.arguments[name])
+
+
+def _spelling(argument: Argument) -> str:
+    value = f" as {show(argument.value)}" if argument.static else ""
+    return f"passed by keyword{value}" if argument.keyword else f"passed by position{value}"
+
+
+def _values(before: Argument, now: Argument) -> Iterator[Reason]:
+    name = now.name
+    if before.keyword != now.keyword:
+        spelling = ("by position", "by keyword")
+        yield reason("keyword or positional", name, spelling[before.keyword], spelling[now.keyword])
+    if before.static or now.static:
+        yield from _static(name, before, now)
+    elif before.structure != now.structure:
+        yield _structure(name, before, now)
+    else:
+        for old, new in zip(before.leaves, now.leaves, strict=True):
+            yield from _leaves(name + new.path, old, new)
+
+
+def _static(name: str, before: Argument, now: Argument) -> Iterator[Reason]:
+    old, new = before.value, now.value
+    if same(old, new):
+        return
+    if type(old) is not type(new) and _equal(old, new):
+        yield reason("static type", name, *(f"{show(v)} ({type(v).__name__})" for v in (old, new)))
+    elif type(old) is type(new) and type(old).__eq__ is object.__eq__:
+        kind = f"`{type(old).__name__}`" if not callable(old) else "a function"
+        yield reason("static identity", name, kind, show(new))
+    else:
+        yield reason("static value", name, show(old), show(new))
+
+
+def same(old: Any, new: Any) -> bool:
+    """Return whether JAX would take two static values for the same: equal, and of one type."""
+    return old is new or (type(old) is type(new) and _equal(old, new))
+
+
+def _equal(old: Any, new: Any) -> bool:
+    try:
+        return bool(old == new)
+    except Exception:  # the reader's own `__eq__` may refuse
+        return False
+
+
+def _structure(name: str, before: Argument, now: Argument) -> Reason:
+    path, old, new = _first_difference(before.structure, now.structure)
+    kinds = [node.node_data() for node in (old, new)]
+    if None not in kinds and kinds[0][0] is kinds[1][0] and not issubclass(kinds[0][0], _CONTAINERS):
+        if len(old.children()) == len(new.children()):
+            return reason("static field", name + path, show(kinds[0][1]), show(kinds[1][1]))
+    return reason("tree structure", name + path, _node(old), _node(new))
+
+
+def _first_difference(old: Any, new: Any, path: str = "") -> tuple[str, Any, Any]:
+    """Return the path to the first node in which two tree structures differ, and both nodes."""
+    if old.node_data() == new.node_data():
+        pairs = list(zip(old.children(), new.children(), strict=False))
+        for i, (a, b) in enumerate(pairs):
+            if a != b and len(pairs) == len(old.children()) == len(new.children()):
+                return _first_difference(a, b, path + _step(old.node_data(), i))
+    return path, old, new
+
+
+def _step(data: tuple, i: int) -> str:
+    kind, keys = data
+    if issubclass(kind, dict) and keys is not None:
+        return f"[{list(keys)[i]!r}]"
+    fields = getattr(kind, "_fields", None)  # a namedtuple
+    return f".{fields[i]}" if fields else f"[{i}]"
+
+
+def _node(structure: Any) -> str:
+    data = structure.node_data()
+    if data is None:
+        return "a leaf"
+    kind, keys = data
+    if kind is type(None):
+        return "None"
+    inside = f"keys {show(list(keys))}" if issubclass(kind, dict) and keys else f"{len(structure.children())} children"
+    return f"{kind.__name__} with {inside}"
+
+
+def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
+    types = (before.type, now.type)
+    if before.dtype != now.dtype:
+        yield reason("dtype", name, *types)
+    if before.shape != now.shape:
+        yield reason("shape", name, *types)
+    if before.weak != now.weak:
+        yield reason("weak type", name, *(_with_weakness(leaf) for leaf in (before, now)))
+    if before.origin != now.origin:
+        yield reason("input kind", name, before.origin, now.origin)
+    yield from _placement(name, before, now)
+
+
+def _with_weakness(leaf: Leaf) -> str:
+    return f"{'weak' if leaf.weak else 'strong'} {leaf.type} ({leaf.origin})"
+
+
+def _placement(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
+    if None in (before.sharding, now.sharding):
+        return  # a NumPy array or a Python number goes where the others are
+    if before.committed != now.committed:
+        words = ("not committed", "committed")
+        yield reason("committedness", name, words[bool(before.committed)], words[bool(now.committed)])
+    if before.sharding != now.sharding:
+        single = all(len(leaf.sharding.device_set) == 1 for leaf in (before, now))
+        yield reason("device" if single else "sharding", name, _place(before.sharding), _place(now.sharding))
+    if None not in (before.layout, now.layout) and before.layout != now.layout:
+        yield reason("layout", name, _order(before.layout), _order(now.layout))
+
+
+def _place(sharding: Any) -> str:
+    devices = sorted(sharding.device_set, key=lambda d: d.id)
+    if len(devices) == 1:
+        kind = getattr(sharding, "memory_kind", None)
+        memory = f" ({kind})" if kind not in (None, "device") else ""
+        return f"{devices[0].platform}:{devices[0].id}{memory}"
+    spec, mesh = getattr(sharding, "spec", None), getattr(sharding, "mesh", None)
+    if spec is None or mesh is None:
+        return f"{type(sharding).__name__} over {len(devices)} devices"
+    axes = ", ".join(f"{axis}: {size}" for axis, size in mesh.shape.items())
+    return f"P({', '.join(repr(part) for part in spec)}) on mesh ({axes})"
+
+
+def _order(layout: Any) -> str:
+    order = getattr(layout, "major_to_minor", None)
+    return f"major to minor {order}" if order is not None else show(layout)
+
+
+def _settings(before: Signature, now: Signature) -> Iterator[Reason]:
+    for name in before.settings.keys() | now.settings.keys():
+        old, new = before.settings.get(name), now.settings.get(name)
+        if not same(old, new):
+            yield reason("configuration", name, show(old), show(new))

@@ -1,0 +1,10 @@
+"""Errors: expect one, explain one."""
+
+from __future__ import annotations
+
+from jitguide._errors._catalogue import CATALOGUE
+from jitguide._errors._entry import Entry, Explanation
+from jitguide._errors._expect import CaughtError, expect_error
+from jitguide._errors._explain import explain
+
+__all__ = ["CATALOGUE", "CaughtError", "Entry", "Explanation", "expect_error", "explain"]

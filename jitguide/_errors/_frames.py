@@ -1,0 +1,95 @@
+"""Which line of the reader's own source an exception came from."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import PurePath
+from types import FrameType
+
+# Frames of these packages are how an error arose, not where the reader can mend it.
+_LIBRARIES = frozenset({"jax", "jaxlib", "numpy"}) | sys.stdlib_module_names
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of source with the part that failed.
+
+    Attributes:
+        file: Name of the file without its directory, or "<cell>" in a notebook.
+        number: Line number, from 1.
+        function: Name of the enclosing function, or "<module>".
+        text: The line without its indentation.
+        start: Index in `text` where the failing part begins, None where Python does not know it.
+        end: Index in `text` after the failing part.
+    """
+
+    file: str
+    number: int
+    function: str
+    text: str
+    start: int | None = None
+    end: int | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.function == "<module>" else f", in {self.function}"
+        lines = [f"  at {self.file}:{self.number}{place}", f"    {self.text}"]
+        if self.start is not None and self.end is not None:
+            lines.append("    " + " " * self.start + "^" * max(self.end - self.start, 1))
+        return "\n".join(lines)
+
+
+def user_line(error: BaseException) -> SourceLine | None:
+    """Return the innermost line of `error`'s traceback that lies outside JAX, NumPy and the standard library.
+
+    Returns:
+        None if the traceback has no such line or its source is not at hand.
+    """
+    found = None
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if not _in_library(frame):
+            found = frame, number
+    if found is None:
+        return None
+    summary = next(s for s in reversed(traceback.extract_tb(error.__traceback__)) if _same_place(s, *found))
+    return _source_line(summary)
+
+
+def _in_library(frame: FrameType) -> bool:
+    module = str(frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] in _LIBRARIES or frame.f_code.co_filename.startswith(_OWN_DIRECTORY)
+
+
+_OWN_DIRECTORY = str(PurePath(__file__).parent)
+
+
+def _same_place(summary: traceback.FrameSummary, frame: FrameType, number: int) -> bool:
+    return summary.filename == frame.f_code.co_filename and summary.lineno == number
+
+
+def _source_line(summary: traceback.FrameSummary) -> SourceLine | None:
+    number = summary.lineno or 0
+    raw = linecache.getline(summary.filename, number).rstrip("\n")
+    if not raw.strip():
+        return None
+    text = raw.strip()
+    start = end = None
+    if summary.colno is not None and summary.end_colno is not None:
+        indent = len(raw) - len(raw.lstrip())
+        # Columns count bytes of UTF-8; a part that goes on below is marked to the end of its first line.
+        stop = summary.end_colno if summary.end_lineno == number else len(raw.encode())
+        start, end = (_characters(raw, column) - indent for column in (summary.colno, stop))
+    return SourceLine(_file_name(summary.filename), number, summary.name, text, start, end)
+
+
+def _characters(line: str, column: int) -> int:
+    return len(line.encode()[:column].decode(errors="replace"))
+
+
+def _file_name(path: str) -> str:
+    pure = PurePath(path)
+    if pure.parent.name.startswith("ipykernel_") or path.startswith("<ipython-input"):
+        return "<cell>"
+    return pure.name

@@ -1,0 +1,159 @@
+"""What JAX reports while it works: traces, lowerings, compiles and reads from the persistent cache.
+
+JAX calls a listener in the thread that does the work. One listener is registered for the process, at first
+use; it hands each event to the lists that this thread has opened with `recording`. JAX does not document the
+names of its events, so a self-test compiles a function of its own before anything is counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import jax
+import jax.monitoring
+
+_PHASES = {
+    "/jax/core/compile/jaxpr_trace_duration": "trace",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
+    "/jax/core/compile/backend_compile_duration": "compile",
+}
+_CACHE_HIT = "/jax/compilation_cache/cache_hits"
+_PING = "/jitguide/ping"
+# Frames of these folders are never the reader's own line.
+_NOT_THE_READER = tuple(
+    os.path.dirname(os.path.abspath(path)) + os.sep  # noqa: PTH100, PTH120 - pathlib costs more per frame
+    for path in (jax.__file__, __file__, contextlib.__file__)
+)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that JAX did.
+
+    Attributes:
+        phase: "trace", "lower", "compile" or "read" (an executable read from the persistent cache).
+        function: The name of the function as JAX knows it, without `jit(...)`.
+        seconds: How long it took.
+        where: File and line of the reader's call, such as `train.py:12`; empty if unknown.
+    """
+
+    phase: str
+    function: str
+    seconds: float
+    where: str = ""
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.open: list[list[Event]] = []
+        self.cache_hit = False
+        self.pinged = False
+
+
+_local = _Local()
+_lock = threading.Lock()
+_verdict: bool | None = None  # of the self-test; None until it has run
+
+
+def _on_duration(event: str, seconds: float, **details: object) -> None:
+    # An exception here would surface in the reader's own call, so a surprise is dropped, never raised.
+    with contextlib.suppress(Exception):
+        if event == _PING:
+            _local.pinged = True
+        phase = _PHASES.get(event)
+        if phase is None or not _local.open:
+            return
+        if phase == "compile":
+            if _local.cache_hit:
+                phase = "read"
+            _local.cache_hit = False
+        name = _plain_name(str(details.get("fun_name", "")))
+        seen = Event(phase, name, float(seconds), _reader_line())
+        for events in _local.open:
+            events.append(seen)
+
+
+def _on_event(event: str, **_: object) -> None:
+    if event == _CACHE_HIT:
+        _local.cache_hit = True
+
+
+def _plain_name(name: str) -> str:
+    return name[4:-1] if name.startswith("jit(") and name.endswith(")") else name
+
+
+def _reader_line() -> str:
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith((*_NOT_THE_READER, "<frozen")):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    name = os.path.basename(frame.f_code.co_filename)  # noqa: PTH119 - the folder is private to the reader
+    # A notebook cell runs from a file in a temporary folder whose name means nothing to the reader.
+    in_cell = "ipykernel_" in frame.f_code.co_filename or name.startswith("<ipython")
+    return f"{'cell' if in_cell else name}:{frame.f_lineno}"
+
+
+def is_listening() -> bool:
+    """Return whether JAX still calls our listener: `clear_event_listeners()` elsewhere removes it too."""
+    _local.pinged = False
+    jax.monitoring.record_event_duration_secs(_PING, 0.0)
+    return _local.pinged
+
+
+def ensure_listening() -> None:
+    """Register the listener unless it is registered already."""
+    with _lock:
+        if not is_listening():
+            jax.monitoring.register_event_duration_secs_listener(_on_duration)
+            jax.monitoring.register_event_listener(_on_event)
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[list[Event]]:
+    """Collect the events of this thread in a list while the block runs."""
+    events: list[Event] = []
+    _local.open.append(events)
+    try:
+        yield events
+    finally:
+        # By identity: two empty lists are equal, and blocks may close in another order than they opened.
+        _local.open[:] = [other for other in _local.open if other is not events]
+
+
+def open_lists() -> list[list[Event]]:
+    """Return the open lists of this thread; for callers that cannot afford a context manager."""
+    return _local.open
+
+
+def can_count() -> bool:
+    """Return whether events mean what this package thinks they mean; tested once per process.
+
+    The self-test jits a new function: that must be one trace, one lowering and one compile.
+    """
+    global _verdict
+    ensure_listening()
+    if _verdict is None:
+        _verdict = _self_test()
+    return bool(_verdict)
+
+
+def _self_test() -> bool | None:
+    def jitguide_self_test() -> int:
+        return 0
+
+    outer, _local.open = _local.open, []
+    try:
+        with recording() as events:
+            jax.jit(jitguide_self_test).trace().lower().compile()
+    except Exception:
+        return None  # such as inside `jax.no_tracing()`: nothing was learned, so test again later
+    finally:
+        _local.open = outer
+    phases = [e.phase.replace("read", "compile") for e in events if e.function == "jitguide_self_test"]
+    return sorted(phases) == ["compile", "lower", "trace"]

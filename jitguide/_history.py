@@ -1,0 +1,104 @@
+"""The signatures that JAX's caches hold for a function, as far as watched calls tell."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable
+
+from jitguide._differences import differences, explain
+from jitguide._reasons import COMPILE, FAST, TRACE, Reason, reason
+from jitguide._signature import Signature
+
+# Where functions were made -> the last function made there, and its history; both may be gone.
+_places: dict[tuple, tuple[weakref.ref, weakref.ref]] = {}
+_places_lock = threading.Lock()
+
+
+class History:
+    """What is known about the calls of one function object; shared by all its watchers.
+
+    Attributes:
+        remade: Whether another function object came from the same place in the code before.
+    """
+
+    def __init__(self, remade: bool = False) -> None:
+        self.remade = remade
+        self._lock = threading.Lock()
+        self._known: list[Signature] = []
+        self._forgotten: list[Signature] = []
+        self._slow: list[Signature] = []
+
+    def forget(self) -> None:
+        """Note that the caches were cleared."""
+        with self._lock:
+            self._forgotten += self._known
+            self._known = []
+
+    @property
+    def has_slow(self) -> bool:
+        """Whether some kind of call got no entry in the fast path."""
+        return bool(self._slow)
+
+    def is_slow(self, now: Signature) -> bool:
+        """Return whether this kind of call got no entry in the fast path when it was made first."""
+        return any(not differences(other, now) for other in self._slow)
+
+    def learn(self, name: str, now: Signature, layer: str, *, fast: bool, first: bool) -> Reason:
+        """Remember a call that was not a hit, and return why it was not.
+
+        Args:
+            name: Name of the function.
+            now: Signature of the call.
+            layer: How deep it went.
+            fast: Whether it left an entry in the fast path.
+            first: Whether it is the first of its watcher to do any work.
+        """
+        with self._lock:
+            found = self._explain(name, now, layer, first)
+            if found.kind not in ("unknown", "options", "no fast path"):
+                self._known.append(now)
+            if not fast and not self.is_slow(now):
+                self._slow.append(now)
+        return found
+
+    def _explain(self, name: str, now: Signature, layer: str, first: bool) -> Reason:
+        if not self._known and not self._forgotten and self.remade and layer == TRACE:
+            return reason("new function object", name)
+        if any(not differences(other, now) for other in self._known):
+            if layer == FAST and self.is_slow(now):
+                return reason("no fast path", name)
+            return reason("options" if first and layer == COMPILE else "unknown", name)
+        if any(not differences(other, now) for other in self._forgotten):
+            return reason("caches cleared", name)
+        return explain(name, now, self._known or self._forgotten, layer)
+
+
+def history_of(fun: Callable) -> History:
+    """Return the history of a function object; a new one if it was never watched."""
+    place = _place(fun)
+    with _places_lock:
+        last_fun, last_history = _places.get(place, (None, None))
+        same = last_fun is not None and last_fun() is fun
+        history = last_history() if same else None
+        if history is None:
+            history = History(remade=bool(place) and last_fun is not None and not same)
+            _places[place] = (weakref.ref(fun), weakref.ref(history))
+    return history
+
+
+def _place(fun: Callable) -> tuple:
+    """Return where a function comes from: its code, and that of the functions it wraps."""
+    codes = []
+    for _ in range(8):  # deeper than any chain of wrappers worth telling apart
+        code = getattr(fun, "__code__", None) or getattr(type(fun).__call__, "__code__", None)
+        if code is not None:
+            codes.append((code.co_filename, hash(code)))
+        if isinstance(fun, functools.partial):
+            fun = fun.func
+        elif hasattr(fun, "__wrapped__"):
+            fun = fun.__wrapped__
+        else:
+            break
+    return tuple(codes)

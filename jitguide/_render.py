@@ -1,0 +1,153 @@
+"""Every table and every HTML view of the package, in one place.
+
+Plain text comes first: a result must read well in a terminal. HTML is the same content as a
+self-contained fragment without scripts or outside resources, with every piece of text escaped.
+Colours come from `currentColor` and from the variables of `_STYLE`, so that a fragment is legible on
+a light and on a dark page.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+
+_STYLE = (
+    "<style>.jg{font-size:.9em;overflow-x:auto;margin:.5em 0}"
+    ".jg table{border-collapse:collapse;width:auto}"
+    ".jg th,.jg td{padding:.15em .8em;text-align:left;border:0;background:none}"
+    ".jg thead th{border-bottom:1px solid currentColor}"
+    ".jg td.jg-num,.jg th.jg-num{text-align:right;font-variant-numeric:tabular-nums}"
+    ".jg caption{text-align:left;font-weight:600;padding:.2em .8em;caption-side:top}"
+    ".jg p{margin:.3em .8em}</style>"
+)
+
+_TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_BYTE_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+
+
+def escape(text: object) -> str:
+    """Return `text` as HTML text that can stand in an element or in a quoted attribute.
+
+    Control characters that HTML forbids are shown as the replacement character.
+
+    Example:
+        >>> escape('<b title="x">')
+        '&lt;b title=&quot;x&quot;&gt;'
+    """
+    safe = "".join(c if c >= " " or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in str(text))
+    safe = safe.encode("utf-8", "replace").decode("utf-8").replace("\x7f", "\N{REPLACEMENT CHARACTER}")
+    return html.escape(safe, quote=True)
+
+
+def duration(seconds: float | None, digits: int = 2) -> str:
+    """Return a time in seconds as text with a fitting unit and `digits` significant digits.
+
+    Example:
+        >>> duration(0.000012345), duration(2.5), duration(None)
+        ('12 µs', '2.5 s', 'not available')
+    """
+    if seconds is None or math.isnan(seconds):
+        return "not available"
+    for scale, unit in _TIME_UNITS:
+        if abs(seconds) >= scale * 0.9995:
+            return f"{significant(seconds / scale, digits)} {unit}"
+    return f"{significant(seconds / 1e-9, digits)} ns"
+
+
+def size(count: float | None) -> str:
+    """Return a number of bytes as text with a binary unit.
+
+    Example:
+        >>> size(4096), size(12), size(None)
+        ('4 KiB', '12 B', 'not available')
+    """
+    if count is None:
+        return "not available"
+    for scale, unit in _BYTE_UNITS:
+        if abs(count) >= scale:
+            amount = count / scale
+            return f"{round(amount, 1 if amount >= 10 else 2):g} {unit}"
+    return f"{count:g} B"
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """Return `value` rounded to `digits` significant digits, never in exponent form.
+
+    Example:
+        >>> significant(1234.5), significant(0.01234), significant(9.96, 3)
+        ('1200', '0.012', '9.96')
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    return f"{rounded:.{max(places, 0)}f}"
+
+
+def table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    numeric: Sequence[int] = (),
+    title: str = "",
+    notes: Sequence[str] = (),
+) -> str:
+    """Return an aligned plain-text table.
+
+    Args:
+        header: Column titles.
+        rows: Cells, each row as long as `header`.
+        numeric: Indices of the columns to align on the right.
+        title: A line above the table.
+        notes: Lines below the table.
+
+    Example:
+        >>> print(table(["name", "time"], [["eager", "9 µs"], ["jit", "10 µs"]], numeric=[1]))
+        name    time
+        eager   9 µs
+        jit    10 µs
+    """
+    cells = [[str(c) for c in row] for row in [header, *rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+
+    def line(row: Sequence[str]) -> str:
+        parts = [c.rjust(w) if i in numeric else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        return "  ".join(parts).rstrip()
+
+    return "\n".join([*([title] if title else []), *(line(row) for row in cells), *notes])
+
+
+def html_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    numeric: Sequence[int] = (),
+    title: str = "",
+    notes: Sequence[str] = (),
+) -> str:
+    """Return the same table as `table`, as an HTML fragment in which all text is escaped.
+
+    Example:
+        >>> "&lt;lambda&gt;" in html_table(["name"], [["<lambda>"]])
+        True
+    """
+
+    def cell(tag: str, index: int, content: object, scope: str = "") -> str:
+        kind = ' class="jg-num"' if index in numeric else ""
+        return f"<{tag}{scope}{kind}>{escape(content)}</{tag}>"
+
+    head = "".join(cell("th", i, c, ' scope="col"') for i, c in enumerate(header))
+    body = "".join(
+        "<tr>" + "".join(cell("td" if i else "th", i, c, "" if i else ' scope="row"') for i, c in enumerate(row)) + "</tr>"
+        for row in rows
+    )
+    caption = f"<caption>{escape(title)}</caption>" if title else ""
+    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    grid = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return panel(grid + below)
+
+
+def panel(content: str) -> str:
+    """Return `content`, which must already be safe HTML, in the frame that all views share."""
+    return f'{_STYLE}<div class="jg" tabindex="0">{content}</div>'

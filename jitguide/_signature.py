@@ -1,0 +1,218 @@
+"""What one call looks like to `jax.jit`: the part of the call that JAX's caches look at.
+
+A signature keeps shapes and types, never the arrays, and can be taken after the call: an array that was
+donated still knows its type. Static values are kept, as JAX keeps them too.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.tree_util as tree
+import numpy as np
+
+_NOTHING = object()
+# Settings that are part of JAX's cache key, by experiment (tests/test_watch.py changes each and sees a trace).
+_SETTINGS = (
+    "jax_enable_x64",
+    "jax_default_matmul_precision",
+    "jax_numpy_rank_promotion",
+    "jax_numpy_dtype_promotion",
+    "jax_default_device",
+    "jax_threefry_partitionable",
+)
+# Private names that repeat what is read publicly, or that differ from call to call.
+_SKIPPED_CONTEXT = frozenset({*_SETTINGS, "abstract_mesh_context_manager", "axis_env_state"})
+_MAX_TEXT = 48
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One array or scalar among the arguments; `committed`, `sharding` and `layout` are None if it has none."""
+
+    path: str
+    origin: str
+    type: str
+    shape: tuple[int, ...]
+    dtype: str
+    weak: bool
+    committed: bool | None = None
+    sharding: Any = None
+    layout: Any = None
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument: a static value, or a tree of leaves. `default` is its default value, if it has one."""
+
+    name: str
+    keyword: bool
+    static: bool
+    value: Any
+    structure: Any
+    leaves: tuple[Leaf, ...]
+
+    def __str__(self) -> str:
+        if self.static:
+            return f"{self.name} = {show(self.value)} (static)"
+        if len(self.leaves) == 1 and not self.leaves[0].path:
+            leaf = self.leaves[0]
+            python = f" ({leaf.origin})" if leaf.origin.startswith("Python") else ""
+            return f"{self.name}: {leaf.type}{python}"
+        inside = ", ".join(f"{leaf.path}: {leaf.type}" for leaf in self.leaves[:3])
+        more = f", … {len(self.leaves)} leaves" if len(self.leaves) > 3 else ""
+        return f"{self.name}: {{{inside}{more}}}"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One call: its arguments, the settings in effect, and the parameters that were left to their defaults."""
+
+    arguments: dict[str, Argument]
+    settings: dict[str, Any]
+    defaults: dict[str, Any]
+
+    def __str__(self) -> str:
+        return ", ".join(str(argument) for argument in self.arguments.values())
+
+
+def signature_of(fn: Callable, args: tuple, kwargs: Mapping[str, Any], static: Iterable[str] = ()) -> Signature:
+    """Return the signature of the call `fn(*args, **kwargs)`.
+
+    Args:
+        fn: The jitted function.
+        args: Positional arguments; donated arrays are fine.
+        kwargs: Keyword arguments.
+        static: Names of static parameters, in addition to those that JAX tells.
+    """
+    parameters = _parameters(fn)
+    names = {*static, *_static_names(fn, parameters)}
+    arguments = {}
+    for name, owner, keyword, value in _spelled(parameters, args, kwargs):
+        arguments[name] = _argument(name, keyword, value, owner in names or name in names)
+    defaults = {
+        p.name: p.default
+        for p in parameters
+        if p.default is not inspect.Parameter.empty and p.name not in arguments
+    }
+    return Signature(arguments, _settings(), defaults)
+
+
+def show(value: object) -> str:
+    """Return a short text for a value, the same in every process: without addresses.
+
+    Example:
+        >>> from jitguide._signature import show
+        >>> show(object()), show(len), show("a" * 100)
+        ('<object object>', '`len`', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…")
+    """
+    if callable(value) and hasattr(value, "__name__"):
+        return f"`{value.__name__}`"
+    try:
+        text = " ".join(re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value)).split())
+    except Exception:
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
+
+
+def _parameters(fn: Callable) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(fn).parameters.values())
+    except (TypeError, ValueError):  # a few callables of C have no signature
+        return []
+
+
+def _static_names(fn: Callable, parameters: list[inspect.Parameter]) -> set[str]:
+    info = getattr(fn, "_jit_info", None)  # private: without it, pass `static` to `watch`
+    names = set(getattr(info, "static_argnames", None) or ())
+    order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "argument")
+    for number in getattr(info, "static_argnums", None) or ():
+        known = -len(order) <= number < len(order)
+        names.add(order[number] if known else f"{rest}[{number - len(order)}]")
+    return names
+
+
+def _spelled(
+    parameters: list[inspect.Parameter], args: tuple, kwargs: Mapping[str, Any]
+) -> Iterable[tuple[str, str, bool, Any]]:
+    """Yield name, parameter, whether it was passed by keyword, and value of each argument of a call."""
+    order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "argument")
+    for i, value in enumerate(args):
+        name = order[i] if i < len(order) else f"{rest}[{i - len(order)}]"
+        yield name, name, False, value
+    for name in sorted(kwargs):  # JAX sorts them as well: their order makes no difference
+        yield name, name, True, kwargs[name]
+
+
+def _argument(name: str, keyword: bool, value: Any, static: bool) -> Argument:
+    if not static:
+        pairs, structure = tree.tree_flatten_with_path(value)
+        leaves = [_leaf(tree.keystr(path), leaf) for path, leaf in pairs]
+        if None not in leaves:
+            return Argument(name, keyword, False, None, structure, tuple(leaves))
+    # What JAX cannot trace must be static, even when JAX does not tell which arguments are.
+    return Argument(name, keyword, True, value, None, ())
+
+
+def _leaf(path: str, leaf: Any) -> Leaf | None:
+    try:
+        kind = jax.typeof(leaf)
+    except Exception:
+        return None
+    weak = bool(getattr(kind, "weak_type", False))
+    common = {
+        "path": path,
+        "origin": _origin(leaf),
+        "type": str(kind).lstrip("~"),
+        "shape": tuple(getattr(kind, "shape", ())),
+        "dtype": str(getattr(kind, "dtype", kind)),
+        "weak": weak,
+    }
+    if not isinstance(leaf, jax.Array):
+        return Leaf(**common)
+    layout = getattr(_read(leaf, "format"), "layout", None)  # None for a donated array
+    committed = _read(leaf, "committed")
+    return Leaf(**common, committed=committed, sharding=_read(leaf, "sharding"), layout=layout)
+
+
+def _origin(leaf: Any) -> str:
+    if isinstance(leaf, jax.Array):
+        return "jax.Array"
+    if isinstance(leaf, np.ndarray | np.generic):
+        return "NumPy array"
+    if isinstance(leaf, bool | int | float | complex):
+        return f"Python {type(leaf).__name__}"
+    return type(leaf).__name__
+
+
+def _read(owner: Any, name: str) -> Any:
+    try:
+        return getattr(owner, name, None)
+    except Exception:  # an array may refuse, such as one that spans other processes
+        return None
+
+
+def _settings() -> dict[str, Any]:
+    found = {name: _read(jax.config, name) for name in _SETTINGS}
+    mesh = getattr(jax.sharding, "get_abstract_mesh", lambda: None)()
+    found["mesh"] = None if mesh is None or getattr(mesh, "empty", False) else mesh
+    found.update(_private_settings())
+    return found
+
+
+def _private_settings() -> dict[str, Any]:
+    """Return the rest of JAX's cache context, where this JAX offers it under a private name."""
+    try:
+        from jax._src import config
+
+        pairs = zip(config.trace_context_names(), config.trace_context(), strict=True)
+        return {name: value for name, value in pairs if name not in _SKIPPED_CONTEXT}
+    except Exception:
+        return {}

@@ -1,0 +1,157 @@
+"""The device report: complete, publishable, and calm about a broken backend."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from jitguide import _device
+from jitguide._device import device_report
+
+
+def test_the_report_names_the_versions_in_use() -> None:
+    report = device_report()
+    assert report.jax == jax.__version__
+    assert report.numpy == np.__version__
+    assert report.python == platform.python_version()
+
+
+def test_the_report_describes_the_first_device() -> None:
+    report = device_report()
+    assert report.platform == jax.devices()[0].platform
+    assert report.device_count == len(jax.devices())
+    assert report.problem is None
+
+
+def test_every_fact_appears_in_text_html_and_data() -> None:
+    report = device_report()
+    assert report.cpu in repr(report)
+    assert f"{report.device_count} × {report.device_kind}" in repr(report)
+    assert "<table>" in report._repr_html_()
+    assert json.loads(json.dumps(report.to_dict()))["cores"] == report.cores
+
+
+def test_settings_that_differ_from_their_defaults_are_listed() -> None:
+    with jax.debug_nans(True), jax.numpy_rank_promotion("raise"):
+        settings = device_report().to_dict()["settings"]
+    assert settings["jax_debug_nans"] == "True"
+    assert settings["jax_numpy_rank_promotion"] == "raise"
+    assert "jax_debug_nans" not in device_report().to_dict()["settings"]
+
+
+def test_x64_and_matmul_precision_have_a_row_of_their_own() -> None:
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+        report = device_report()
+    assert report.x64
+    assert report.matmul_precision == "highest"
+    assert "64-bit types       on" in repr(report)
+
+
+def test_neither_host_nor_user_nor_directory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=/home/somebody/dump --xla_cpu_enable_fast_math=true")
+    report = device_report()
+    text = repr(report) + report._repr_html_().replace("</", "<") + json.dumps(report.to_dict())
+    assert "somebody" not in text
+    assert platform.node() not in text or len(platform.node()) < 4
+    assert str(Path.home()) not in text or str(Path.home()) == "/"
+    assert f"/{getpass.getuser()}" not in text
+    assert "--xla_dump_to=(a path)" in text
+    assert "--xla_cpu_enable_fast_math=true" in text
+
+
+def test_a_cache_directory_is_reported_as_yes(tmp_path: Path) -> None:
+    program = (
+        "import jax; jax.config.update('jax_compilation_cache_dir', 'some-cache')\n"
+        "from jitguide._device import device_report; r = device_report(); print(r.compilation_cache, r)"
+    )
+    done = _run(program)
+    assert done.stdout.startswith("True")
+    assert "some-cache" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("", []),
+        ("--a=1 --b=2", ["--a=1", "--b=2"]),
+        ("/etc/xla/flags.txt", ["(read from a file)"]),
+        ("flags.txt", ["(read from a file)"]),
+        ("--a='unclosed", ["--a='unclosed"]),
+        ("--dir=C:\\Users\\me", ["--dir=(a path)"]),
+    ],
+)
+def test_xla_flags_are_listed_without_paths(flags: str, expected: list[str]) -> None:
+    assert [value for _, value in _device._environment({"XLA_FLAGS": flags})] == expected
+
+
+def test_a_backend_that_does_not_start_is_a_sentence_and_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> list[jax.Device]:
+        raise RuntimeError(
+            "Unable to initialize backend 'cuda': no driver under /opt/secret/lib.so. More text."
+        )
+
+    monkeypatch.setattr(jax, "devices", broken)
+    report = device_report()
+    assert report.platform is None
+    assert report.device_count == 0
+    assert report.problem == (
+        "JAX could not start a device: Unable to initialize backend 'cuda': no driver under lib.so. "
+        "Check JAX_PLATFORMS and the installed plug-in."
+    )
+    assert report.problem in repr(report)
+    assert "secret" not in repr(report)
+
+
+def test_a_missing_platform_is_reported_by_the_real_jax() -> None:
+    done = _run(
+        "from jitguide._device import device_report; print(device_report().problem)",
+        JAX_PLATFORMS="no_such_chip",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("JAX could not start a device: ")
+    assert "no_such_chip" in done.stdout
+
+
+def test_a_failure_without_a_text_is_named_by_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> list[jax.Device]:
+        raise AssertionError
+
+    monkeypatch.setattr(jax, "devices", broken)
+    assert "could not start a device: AssertionError. Check" in (device_report().problem or "")
+
+
+def test_a_device_without_memory_statistics_is_not_available() -> None:
+    class Refuses:
+        def memory_stats(self) -> None:
+            raise NotImplementedError
+
+    class Silent:
+        def memory_stats(self) -> None:
+            return None
+
+    class Speaks:
+        def memory_stats(self) -> dict[str, int]:
+            return {"bytes_limit": 7}
+
+    assert [_device._memory_limit(d()) for d in (Refuses, Silent, Speaks)] == [None, None, 7]
+
+
+def _run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    root = Path(__file__).parent.parent
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=root,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
