@@ -70,6 +70,10 @@ html_last_updated_fmt = None
 html_theme_options = {
     "use_download_button": False,
     "use_fullscreen_button": False,
+    "navbar_start": [],  # the sidebar holds logo and search; a second bar on top would repeat them
+    "navbar_center": [],
+    "navbar_end": [],
+    "navbar_persistent": [],
     "show_navbar_depth": 1,
     "show_toc_level": 2,
     "collapse_navbar": True,

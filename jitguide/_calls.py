@@ -1,14 +1,17 @@
-"""One watched call, and the table of many."""
+"""One watched call, and the log of many."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
 from jitguide._reasons import Reason
-from jitguide._render import duration
+from jitguide._render import duration, html_table, table
 
 # From the least to the most work; the last two say that a call cannot be placed on this scale.
 OUTCOMES = (
@@ -21,8 +24,13 @@ OUTCOMES = (
     "raised",
     "not counted",
 )
-HEADER = ("call", "outcome", "seconds", "trace", "lower", "compile", "why")
-NUMERIC = (2, 3, 4, 5)
+_NOT_COUNTED = (
+    'Calls marked "not counted" are unknown: JAX did not report its work as expected, or other code removed '
+    "the listener."
+)
+_NEED_NO_ADVICE = ("first call", "raised")
+_HEADER = ("call", "outcome", "seconds", "trace", "lower", "compile", "why")
+_NUMERIC = (2, 3, 4, 5)
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,122 @@ class Call:
         return asdict(self) | {"reason": self.reason.to_dict() if self.reason else None}
 
 
-def rows(calls: Sequence[Call]) -> list[list[str]]:
+class CallLog:
+    """The calls of one function, with their counts, their table and assertions about them.
+
+    Hits take eight bytes each, so that a loop of a million calls can be watched.
+    """
+
+    __name__: str
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.reset()
+
+    def _add_hit(self, seconds: float) -> None:
+        with self._lock:
+            self._seconds.append(seconds)
+
+    def _add(self, outcome: str, seconds: float, **details: Any) -> None:
+        with self._lock:
+            self._seconds.append(seconds)
+            index = len(self._seconds)
+            self._work[index] = Call(index, outcome, seconds, **details)
+
+    def reset(self) -> None:
+        """Forget the calls so far. What JAX has in its caches stays, and so does the memory of it."""
+        with self._lock:
+            self._seconds = array("d")
+            self._work: dict[int, Call] = {}
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """All calls since the start or the last `reset`."""
+        with self._lock:
+            seconds, work = self._seconds[:], dict(self._work)
+        return tuple(work.get(i) or Call(i, "hit", s) for i, s in enumerate(seconds, 1))
+
+    @property
+    def last(self) -> Call | None:
+        """The last call; None before the first."""
+        calls = self.calls
+        return calls[-1] if calls else None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many calls had each outcome; only those that occurred."""
+        with self._lock:
+            found = Counter(call.outcome for call in self._work.values())
+            found["hit"] = len(self._seconds) - len(self._work)
+        return {outcome: found[outcome] for outcome in OUTCOMES if found[outcome]}
+
+    @property
+    def traces(self) -> int:
+        """How many calls traced the function."""
+        return sum(call.trace is not None for call in list(self._work.values()))
+
+    @property
+    def compiles(self) -> int:
+        """How many calls compiled; a program read from the persistent cache is not compiled."""
+        return self.counts.get("compiled", 0)
+
+    @property
+    def hits(self) -> int:
+        """How many calls were hits: they did nothing but run the program."""
+        return self.counts.get("hit", 0)
+
+    def assert_compiles(self, expected: int) -> None:
+        """Fail unless exactly `expected` calls compiled since the start or the last `reset`.
+
+        Raises:
+            AssertionError: Another number did; the message says which calls, and why.
+        """
+        self._assert("compiled", self.compiles, expected, lambda call: call.outcome == "compiled")
+
+    def assert_traces(self, expected: int) -> None:
+        """Fail unless exactly `expected` calls traced since the start or the last `reset`.
+
+        Raises:
+            AssertionError: Another number did; the message says which calls, and why.
+        """
+        self._assert("traced", self.traces, expected, lambda call: call.trace is not None)
+
+    def _assert(self, did: str, found: int, expected: int, which: Callable[[Call], bool]) -> None:
+        calls = self.calls
+        if any(call.outcome == "not counted" for call in calls):
+            raise AssertionError(f"`{self.__name__}` was called {len(calls)} times. {_NOT_COUNTED}")
+        if found != expected:
+            lines = [f"  call {call.index}: {call.reason}" for call in calls if which(call)]
+            raise AssertionError(
+                f"`{self.__name__}` {did} in {found} of {len(calls)} calls, and {expected} were expected.\n"
+                + ("\n".join(lines) or f"  No call {did}: the programs were there before.")
+            )
+
+    def _view(self) -> dict[str, Any]:
+        calls = self.calls
+        counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()) or "none"
+        notes = [*_advices(calls), *([_NOT_COUNTED] if "not counted" in self.counts else [])]
+        return {
+            "header": _HEADER,
+            "rows": _rows(calls),
+            "numeric": _NUMERIC,
+            "title": f"{self.__name__}: {len(calls)} calls ({counts})",
+            "notes": notes,
+        }
+
+    def __repr__(self) -> str:
+        return table(**self._view())
+
+    def _repr_html_(self) -> str:
+        return html_table(**self._view())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the calls and their counts as JSON-ready data."""
+        calls = [call.to_dict() for call in self.calls]
+        return {"function": self.__name__, "counts": self.counts, "traces": self.traces, "calls": calls}
+
+
+def _rows(calls: Sequence[Call]) -> list[list[str]]:
     """Return the cells of a table of calls; each run of hits is one row with its median."""
     cells: list[list[str]] = []
     start = 0
@@ -77,7 +200,9 @@ def _row(run: Sequence[Call]) -> list[str]:
     return [str(first.index), first.outcome, seconds, *phases, why]
 
 
-def advices(calls: Sequence[Call]) -> list[str]:
+def _advices(calls: Sequence[Call]) -> list[str]:
     """Return each advice among the reasons once, with the kind it belongs to, leaving out first calls."""
-    reasons = [call.reason for call in calls if call.reason and call.reason.kind not in ("first call", "raised")]
+    reasons = [
+        call.reason for call in calls if call.reason and call.reason.kind not in ("first call", "raised")
+    ]
     return list(dict.fromkeys(f"{r.kind}: {r.advice}" for r in reasons))

@@ -176,12 +176,13 @@ def _backend() -> dict[str, Any]:
         "platform": first.platform,
         "device_kind": first.device_kind,
         "device_count": len(devices),
-        "device_memory": _memory_limit(first),
+        "device_memory": memory_limit(first),
         "problem": None,
     }
 
 
-def _memory_limit(device: Any) -> int | None:
+def memory_limit(device: Any) -> int | None:
+    """Return the bytes that JAX may use on `device`, or None where the backend does not say."""
     try:
         stats = device.memory_stats()
     except Exception:  # optional in every backend, and not all agree on how to refuse

@@ -1,7 +1,7 @@
 """The differences between two calls, and which of them made JAX work.
 
-JAX's own explanation is a log text that changes with versions, says nothing about recompiles without a trace and
-picks an unfit earlier call at times. So signatures are compared here, and no text of JAX is read.
+JAX's own explanation is a log text that changes with versions, says nothing about recompiles without a trace
+and picks an unfit earlier call at times. So signatures are compared here, and no text of JAX is read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jitguide._reasons import KINDS, TRACE, Reason, reason, reaches
+from jitguide._reasons import KINDS, TRACE, Reason, reaches, reason
 from jitguide._signature import Argument, Leaf, Signature, show
 
 # Comparing takes about 20 µs per earlier call; a function with more signatures has a problem of another kind.
@@ -59,13 +59,17 @@ def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
     for name in now.arguments.keys() - before.arguments.keys():
         written = f"is now {_spelling(now.arguments[name])}"
         if name in before.defaults:
-            yield reason("default left out", name, f"was left to its default {show(before.defaults[name])}", written)
+            yield reason(
+                "default left out", name, f"was left to its default {show(before.defaults[name])}", written
+            )
         else:
             yield reason("number of arguments", name, "was absent", written)
     for name in before.arguments.keys() - now.arguments.keys():
         written = f"was {_spelling(before.arguments[name])}"
         if name in now.defaults:
-            yield reason("default left out", name, written, f"is now left to its default {show(now.defaults[name])}")
+            yield reason(
+                "default left out", name, written, f"is now left to its default {show(now.defaults[name])}"
+            )
         else:
             yield reason("number of arguments", name, written, "is now absent")
     for name in before.arguments.keys() & now.arguments.keys():
@@ -119,9 +123,9 @@ def _equal(old: Any, new: Any) -> bool:
 def _structure(name: str, before: Argument, now: Argument) -> Reason:
     path, old, new = _first_difference(before.structure, now.structure)
     kinds = [node.node_data() for node in (old, new)]
-    if None not in kinds and kinds[0][0] is kinds[1][0] and not issubclass(kinds[0][0], _CONTAINERS):
-        if len(old.children()) == len(new.children()):
-            return reason("static field", name + path, show(kinds[0][1]), show(kinds[1][1]))
+    same_kind = None not in kinds and kinds[0][0] is kinds[1][0] and old.num_leaves == new.num_leaves
+    if same_kind and not issubclass(kinds[0][0], _CONTAINERS):
+        return reason("static field", name + path, show(kinds[0][1]), show(kinds[1][1]))
     return reason("tree structure", name + path, _node(old), _node(new))
 
 
@@ -150,8 +154,9 @@ def _node(structure: Any) -> str:
     kind, keys = data
     if kind is type(None):
         return "None"
-    inside = f"keys {show(list(keys))}" if issubclass(kind, dict) and keys else f"{len(structure.children())} children"
-    return f"{kind.__name__} with {inside}"
+    if issubclass(kind, dict) and keys:
+        return f"{kind.__name__} with keys {show(list(keys))}"
+    return f"{kind.__name__} of {len(structure.children())}"
 
 
 def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:

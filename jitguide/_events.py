@@ -53,6 +53,7 @@ class _Local(threading.local):
         self.open: list[list[Event]] = []
         self.cache_hit = False
         self.pinged = False
+        self.misses: int | None = None
 
 
 _local = _Local()
@@ -66,7 +67,7 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
         if event == _PING:
             _local.pinged = True
         phase = _PHASES.get(event)
-        if phase is None or not _local.open:
+        if phase is None or not _local.open or (phase == "trace" and _was_reused()):
             return
         if phase == "compile":
             if _local.cache_hit:
@@ -76,6 +77,25 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
         seen = Event(phase, name, float(seconds), _reader_line())
         for events in _local.open:
             events.append(seen)
+
+
+def _on_start(event: str, *_: object, **__: object) -> None:
+    if _PHASES.get(event) == "trace":
+        _local.misses = _trace_cache_misses()
+
+
+def _was_reused() -> bool:
+    """Return whether the trace that ends now was found in the cache: JAX reports those as well, at times."""
+    return _local.misses is not None and _local.misses == _trace_cache_misses()
+
+
+def _trace_cache_misses() -> int | None:
+    try:
+        from jax._src.interpreters import partial_eval
+
+        return partial_eval.trace_to_jaxpr.cache_info().misses  # private: without it, reused traces count too
+    except Exception:
+        return None
 
 
 def _on_event(event: str, **_: object) -> None:
@@ -111,6 +131,7 @@ def ensure_listening() -> None:
     with _lock:
         if not is_listening():
             jax.monitoring.register_event_duration_secs_listener(_on_duration)
+            jax.monitoring.register_scalar_listener(_on_start)
             jax.monitoring.register_event_listener(_on_event)
 
 

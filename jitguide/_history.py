@@ -38,28 +38,28 @@ class History:
 
     @property
     def has_slow(self) -> bool:
-        """Whether some kind of call got no entry in the fast path."""
+        """Whether some kind of call never takes the fast path."""
         return bool(self._slow)
 
     def is_slow(self, now: Signature) -> bool:
-        """Return whether this kind of call got no entry in the fast path when it was made first."""
+        """Return whether this kind of call never takes the fast path."""
         return any(not differences(other, now) for other in self._slow)
 
-    def learn(self, name: str, now: Signature, layer: str, *, fast: bool, first: bool) -> Reason:
+    def learn(self, name: str, now: Signature, layer: str, *, slow: bool, first: bool) -> Reason:
         """Remember a call that was not a hit, and return why it was not.
 
         Args:
             name: Name of the function.
             now: Signature of the call.
             layer: How deep it went.
-            fast: Whether it left an entry in the fast path.
+            slow: Whether calls of this kind never take the fast path.
             first: Whether it is the first of its watcher to do any work.
         """
         with self._lock:
             found = self._explain(name, now, layer, first)
             if found.kind not in ("unknown", "options", "no fast path"):
                 self._known.append(now)
-            if not fast and not self.is_slow(now):
+            if slow and not self.is_slow(now):
                 self._slow.append(now)
         return found
 

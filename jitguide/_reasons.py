@@ -24,7 +24,7 @@ _KINDS = {
     "new function object": _Kind(
         (TRACE,),
         "{argument} is a new function object from a place that made one before",
-        "jit remembers by function object. Make the function and its jit once, outside the loop or the caller.",
+        "jit remembers by function object. Make the function and its jit once, outside the loop.",
     ),
     "configuration": _Kind(
         (TRACE, COMPILE, FAST),
@@ -99,7 +99,7 @@ _KINDS = {
     "committedness": _Kind(
         (COMPILE, FAST),
         "{argument} changed commitment to its device, {before} → {now}",
-        "the trace is reused but XLA compiles again. Use `jax.device_put(x, device)` for all inputs or for none.",
+        "the trace is reused but XLA compiles again. Commit all inputs or none: `jax.device_put(x, device)`.",
     ),
     "layout": _Kind(
         (COMPILE, FAST),
@@ -119,7 +119,7 @@ _KINDS = {
     "no fast path": _Kind(
         (FAST,),
         "{argument} has no fast path for this call",
-        "`jax.debug.print`, `io_callback`, ordered effects and `Ref` arguments go through Python at each call. "
+        "`jax.debug.print`, `io_callback`, ordered effects and `Ref` arguments go through Python each time. "
         "Keep them out of the hot loop.",
     ),
     "disabled": _Kind(
@@ -140,7 +140,8 @@ _KINDS = {
     "unknown": _Kind(
         (TRACE, COMPILE, FAST),
         "{argument} did more work than its arguments explain",
-        "no difference to an earlier call was found. Set `jax_explain_cache_misses` and repeat: JAX logs its view.",
+        "no difference to an earlier call was found. Set `jax_explain_cache_misses` and repeat: JAX logs "
+        "its own view.",
     ),
 }
 
@@ -173,7 +174,9 @@ class Reason:
     @property
     def sentence(self) -> str:
         """The difference in words, without the advice."""
-        text = _KINDS[self.kind].sentence.format(argument=f"`{self.argument}`", before=self.before, now=self.now)
+        text = _KINDS[self.kind].sentence.format(
+            argument=f"`{self.argument}`", before=self.before, now=self.now
+        )
         return text[:1].upper() + text[1:]
 
     def __str__(self) -> str:

@@ -16,8 +16,7 @@ import jax
 import jax.tree_util as tree
 import numpy as np
 
-_NOTHING = object()
-# Settings that are part of JAX's cache key, by experiment (tests/test_watch.py changes each and sees a trace).
+# Settings that are part of JAX's cache key, by experiment: tests/test_watch.py sees each cause a trace.
 _SETTINGS = (
     "jax_enable_x64",
     "jax_default_matmul_precision",
@@ -33,7 +32,7 @@ _MAX_TEXT = 48
 
 @dataclass(frozen=True)
 class Leaf:
-    """One array or scalar among the arguments; `committed`, `sharding` and `layout` are None if it has none."""
+    """One array or scalar among the arguments; only a jax.Array has the last three."""
 
     path: str
     origin: str
@@ -48,7 +47,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument: a static value, or a tree of leaves. `default` is its default value, if it has one."""
+    """One argument: a static value, or a tree of leaves."""
 
     name: str
     keyword: bool
@@ -56,6 +55,7 @@ class Argument:
     value: Any
     structure: Any
     leaves: tuple[Leaf, ...]
+    declared: bool = True  # False: taken as static only because JAX cannot trace it
 
     def __str__(self) -> str:
         if self.static:
@@ -71,7 +71,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Signature:
-    """One call: its arguments, the settings in effect, and the parameters that were left to their defaults."""
+    """One call: its arguments, the settings in effect, and the parameters left to their defaults."""
 
     arguments: dict[str, Argument]
     settings: dict[str, Any]
@@ -81,7 +81,9 @@ class Signature:
         return ", ".join(str(argument) for argument in self.arguments.values())
 
 
-def signature_of(fn: Callable, args: tuple, kwargs: Mapping[str, Any], static: Iterable[str] = ()) -> Signature:
+def signature_of(
+    fn: Callable, args: tuple, kwargs: Mapping[str, Any], static: Iterable[str] = ()
+) -> Signature:
     """Return the signature of the call `fn(*args, **kwargs)`.
 
     Args:
@@ -158,7 +160,7 @@ def _argument(name: str, keyword: bool, value: Any, static: bool) -> Argument:
         if None not in leaves:
             return Argument(name, keyword, False, None, structure, tuple(leaves))
     # What JAX cannot trace must be static, even when JAX does not tell which arguments are.
-    return Argument(name, keyword, True, value, None, ())
+    return Argument(name, keyword, True, value, None, (), declared=static)
 
 
 def _leaf(path: str, leaf: Any) -> Leaf | None:

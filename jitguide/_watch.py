@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import functools
-import threading
 import types
-from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any, overload
@@ -15,17 +12,18 @@ import jax
 import jax.stages
 
 from jitguide import _events
-from jitguide._calls import HEADER, NUMERIC, OUTCOMES, Call, advices, rows
+from jitguide._calls import CallLog
 from jitguide._history import history_of
 from jitguide._reasons import COMPILE, FAST, TRACE, Reason, reason
-from jitguide._render import html_table, table
 from jitguide._seen import Seen
-from jitguide._signature import Signature, signature_of
+from jitguide._signature import signature_of
 
-_NOT_COUNTED = (
-    "JAX's events could not be counted: the self-test failed, or another program removed the listener. "
-    "Outcomes marked \"not counted\" are unknown."
-)
+_OUTCOME = {  # of the deepest phase
+    "compile": "compiled",
+    "read": "read from the persistent cache",
+    "lower": "lowered",
+    "trace": "traced",
+}
 
 
 @overload
@@ -72,29 +70,32 @@ def _refuse_what_is_not_jitted(fn: Any) -> None:
         )
     if not callable(fn):
         raise TypeError(
-            f"watch(fn) needs a jitted function, and got {fn!r} of type {type(fn).__name__}, which cannot be called."
+            f"watch(fn) needs a jitted function, and got {fn!r} of type {type(fn).__name__}, which cannot be "
+            "called."
         )
     if isinstance(fn, types.MethodType) and isinstance(fn.__func__, jax.stages.Wrapped):
         name = fn.__func__.__name__
         raise TypeError(
-            f"watch(fn) needs the jitted function itself, and `{name}` is a method bound to an object. Watch it "
-            f"where the class defines it: write `@watch` above the line with `jax.jit`."
+            f"watch(fn) needs the jitted function itself, and `{name}` is a method bound to an object. Watch "
+            f"it where the class defines it: write `@watch` above the line with `jax.jit`."
         )
     if not isinstance(fn, jax.stages.Wrapped):
         name = getattr(fn, "__name__", type(fn).__name__)
+        call = name if name.isidentifier() else "fn"
         raise TypeError(
-            f"watch(fn) needs a jitted function, and `{name}` is not jitted. Write watch(jax.jit({name}))."
+            f"watch(fn) needs a jitted function, and `{name}` is not jitted. Write watch(jax.jit({call}))."
         )
 
 
-class Watched:
+class Watched(CallLog):
     """A jitted function that records its calls; made by `watch`.
 
-    It is called like the function and passes everything else (`lower`, `trace`, …) on to it. Calls from inside
-    another traced function belong to that function's trace: they pass through and are not recorded.
+    It is called like the function and passes everything else (`lower`, `trace`, …) on to it. Calls from
+    inside another traced function belong to that function's trace: they pass through and are not recorded.
     """
 
     def __init__(self, fn: Callable, static: Iterable[str] = ()) -> None:
+        super().__init__()
         self._fn = fn
         self._static = tuple(static)
         self._size = getattr(fn, "_cache_size", None) or (lambda: None)  # private: finds "left the fast path"
@@ -102,32 +103,157 @@ class Watched:
         self.__wrapped__ = getattr(fn, "__wrapped__", fn)
         self._names = _names_in_events(self.__wrapped__)
         self._history = history_of(self.__wrapped__)
-        self._lock = threading.Lock()
         self._can_count: bool | None = None
         self._last_size = 0
         self._worked = False
-        self.reset()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not _at_top_level():
+        if not at_top_level():
             return self._fn(*args, **kwargs)
         if self._can_count is None:
             self._can_count = _events.can_count()
-        stack, events, size, error = _events.open_lists(), [], self._size(), None
+        stack, events, size = _events.open_lists(), [], self._size()
         stack.append(events)
         start = perf_counter()
         try:
-            return self._fn(*args, **kwargs)
-        except BaseException as raised:
-            error = raised
-            raise
-        finally:
-            seconds = perf_counter() - start
+            out = self._fn(*args, **kwargs)
+        except BaseException as error:
             stack.pop()
-            # A hit must stay cheap: nothing happened, so nothing is looked at.
-            if events or error or not size or size != self._size() or self._must_look():
-                if size or size is None or events or error or True:
-                    self._record(_Facts(args, kwargs, events, seconds, size, error))
-            else:
-                with self._lock:
-                    self._seconds.append(seconds)
+            self._record(args, kwargs, events, perf_counter() - start, size, error)
+            raise
+        seconds = perf_counter() - start
+        stack.pop()
+        # A hit has to stay cheap: its arguments are not looked at.
+        if events or size != self._size() or self._history.has_slow or jax.config.jax_disable_jit:
+            self._record(args, kwargs, events, seconds, size)
+        else:
+            self._add_hit(seconds)
+        return out
+
+    def _record(
+        self,
+        args: tuple,
+        kwargs: dict,
+        events: list[_events.Event],
+        seconds: float,
+        size: int | None,
+        error: BaseException | None = None,
+    ) -> None:
+        phases = {e.phase: e.seconds for e in events if e.function in self._names}  # the outermost ends last
+        try:
+            outcome, why, signature = self._explain(args, kwargs, phases, size, error)
+        except Exception:  # whatever is odd about the arguments must not break the reader's call
+            outcome, why, signature = ("raised" if error else _deepest(phases) or "not counted"), None, ""
+        if outcome == "hit":
+            return self._add_hit(seconds)
+        return self._add(
+            outcome,
+            seconds,
+            trace=phases.get("trace"),
+            lower=phases.get("lower"),
+            compile=phases.get("compile", phases.get("read")),
+            reason=why,
+            signature=signature,
+        )
+
+    def _explain(
+        self,
+        args: tuple,
+        kwargs: dict,
+        phases: dict[str, float],
+        before: int | None,
+        error: BaseException | None,
+    ) -> tuple[str, Reason | None, str]:
+        after, name = self._size(), self.__name__
+        if before is not None and before < self._last_size:
+            self._history.forget()
+        self._last_size = after or 0
+        signature = signature_of(self._fn, args, kwargs, self._static)
+        if error is not None:
+            return "raised", reason("raised", name, now=type(error).__name__), str(signature)
+        if jax.config.jax_disable_jit:
+            return "left the fast path", reason("disabled", name), str(signature)
+        outcome = _deepest(phases)
+        if outcome is None and not (self._can_count and _events.is_listening()):
+            _events.ensure_listening()
+            return "not counted", None, str(signature)
+        grown = after is not None and after > before
+        if outcome is None and not grown and not self._history.is_slow(signature):
+            return "hit", None, ""
+        layer = TRACE if "trace" in phases else FAST if outcome is None else COMPILE
+        slow = self._has_effects(args, kwargs)
+        why = self._history.learn(name, signature, layer, slow=slow, first=not self._worked)
+        self._worked = True
+        return outcome or "left the fast path", why, str(signature)
+
+    def _has_effects(self, args: tuple, kwargs: dict) -> bool:
+        """Return whether this kind of call always goes through Python; quick, as the trace is there."""
+        try:
+            return bool(self._fn.trace(*args, **kwargs).jaxpr.effects)
+        except Exception:
+            return False
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_fn":  # an unfinished object, as `copy` makes
+            raise AttributeError(name)
+        return getattr(self._fn, name)
+
+    def __enter__(self) -> Watched:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    # Written out, because `isinstance(f, jax.stages.Wrapped)` looks for them in the class.
+    def lower(self, *args: Any, **kwargs: Any) -> jax.stages.Lowered:
+        """Lower without calling, as `lower` of a jitted function does."""
+        return self._fn.lower(*args, **kwargs)
+
+    def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
+        """Trace without calling, as `trace` of a jitted function does."""
+        return self._fn.trace(*args, **kwargs)
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Return shapes and dtypes of the result, as `eval_shape` of a jitted function does."""
+        return self._fn.eval_shape(*args, **kwargs)
+
+    def clear_cache(self) -> None:
+        """Clear the function's caches, as `clear_cache` of a jitted function does."""
+        self._fn.clear_cache()
+        self._history.forget()
+
+
+def _deepest(phases: dict[str, float]) -> str | None:
+    steps = {
+        "trace": "traced",
+        "lower": "lowered",
+        "read": "read from the persistent cache",
+        "compile": "compiled",
+    }
+    done = [outcome for phase, outcome in steps.items() if phase in phases]
+    return done[-1] if done else None
+
+
+def _names_in_events(fun: Callable) -> frozenset[str]:
+    """Return the names under which JAX may report a function: that of a partial is the inner one."""
+    while isinstance(fun, functools.partial) and not hasattr(fun, "__name__"):
+        fun = fun.func
+    return frozenset({getattr(fun, "__name__", "<unnamed function>"), "<unnamed function>"})
+
+
+def _find_top_level_test() -> Callable[[], bool]:
+    """Return a test of whether no transformation (`jit`, `grad`, `vmap`, …) is running around the call."""
+    try:
+        from jax._src import core
+
+        test = core.trace_ctx.is_top_level  # private: without it, calls inside a trace are recorded as well
+        test()
+    except Exception:
+        return lambda: True
+    return test
+
+
+at_top_level = _find_top_level_test()

@@ -142,7 +142,7 @@ def test_a_device_without_memory_statistics_is_not_available() -> None:
         def memory_stats(self) -> dict[str, int]:
             return {"bytes_limit": 7}
 
-    assert [_device._memory_limit(d()) for d in (Refuses, Silent, Speaks)] == [None, None, 7]
+    assert [_device.memory_limit(d()) for d in (Refuses, Silent, Speaks)] == [None, None, 7]
 
 
 def _run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:

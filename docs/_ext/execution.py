@@ -32,6 +32,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     except RuntimeError as error:
         raise ExtensionError(str(error)) from None
     app.guide_environment = environment
+    app.guide_failed = set()  # pages whose failure has been told
     # A value with the effect "env" makes Sphinx read every page again when the environment changes.
     app.add_config_value("guide_fingerprint", fingerprint.digest(environment), "env", [str])
     app.add_config_value("guide_store", None, "", [str])
@@ -45,10 +46,9 @@ def read(text: str) -> nbformat.NotebookNode:
     notebook = pages.read(text, _path(_app.env.docname), _app.env.myst_config)
     cells = pages.code_cells(notebook)
     record = _app.guide_store.load(_app.env.docname, pages.key(notebook, _app.config.guide_fingerprint))
-    if cells and record is None:
+    if cells and record is None and _app.env.docname not in _app.guide_failed:
         _log.warning("the page was not executed.", location=_app.env.docname, type="guide", subtype="not-executed")
-        return notebook
-    for cell, outputs in zip(cells, record["outputs"] if record else [], strict=True):
+    for cell, outputs in zip(cells, record["outputs"] if record else [[]] * len(cells), strict=True):
         cell.outputs = [nbformat.from_dict(output) for output in outputs]
     return notebook
 
@@ -108,6 +108,7 @@ def _execute(app: Sphinx, name: str, notebook: nbformat.NotebookNode, key: str) 
 
 
 def _fail(name: str, error: pages.PageError) -> None:
+    _app.guide_failed.add(name)
     _log.warning(str(error), location=f"{_path(name)}:{error.line}", type="guide", subtype="execution")
 
 

@@ -103,7 +103,7 @@ def _line_in_cell(cell: NotebookNode) -> int:
     """Return how far below the start of its block the failing line of the cell stands."""
     lines = cell_frames(_error(cell))
     options = len([k for k in cell.metadata if k != "execution"])
-    return options + 1 + lines[-1][0] if lines else 0
+    return options + lines[-1][0] if lines else 0
 
 
 def _line_reached(notebook: NotebookNode) -> int:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from pathlib import Path
 
 import nbformat
 from myst_nb.core.read import read_myst_markdown_notebook
 from myst_parser.config.main import MdParserConfig
-
-# Cells nested in another block are shown by MyST-NB but never executed.
-_NESTED_CELL = re.compile(r"^\s*(?:`{3,}|:{3,})\{code-cell\}", re.MULTILINE)
-
 
 class PageError(Exception):
     """What is wrong with a page, and in which line (counted from 1)."""
@@ -25,6 +20,7 @@ class PageError(Exception):
 
 def read(text: str, path: str | Path | None = None, config: MdParserConfig | None = None) -> nbformat.NotebookNode:
     """Return the page as a notebook without outputs; `metadata.source_map` holds each cell's line."""
+    config = config or MdParserConfig(enable_extensions={"colon_fence"})
     notebook = read_myst_markdown_notebook(text, config=config, add_source_map=True, path=path)
     notebook.metadata.setdefault("language_info", {"name": "python", "pygments_lexer": "ipython3"})
     for cell in code_cells(notebook):
@@ -40,7 +36,7 @@ def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 def line_of(notebook: nbformat.NotebookNode, cell: nbformat.NotebookNode) -> int:
     """Return the line of the page, counted from 1, in which the cell begins."""
     index = next(i for i, other in enumerate(notebook.cells) if other is cell)
-    return notebook.metadata["source_map"][index] + 1
+    return notebook.metadata["source_map"][index]  # MyST-NB counts code from 1 and prose from 0
 
 
 def key(notebook: nbformat.NotebookNode, fingerprint: str) -> str:
@@ -55,20 +51,14 @@ def check(notebook: nbformat.NotebookNode) -> None:
     """Refuse a page whose cells cannot mean what their author meant.
 
     Raises:
-        PageError: A cell is nested in another block, or its marks of an expected error contradict each other.
+        PageError: The marks of an expected error contradict each other.
     """
-    starts = notebook.metadata["source_map"]
-    for cell, start in zip(notebook.cells, starts, strict=True):
-        if cell.cell_type == "markdown" and (nested := _NESTED_CELL.search(cell.source)):
-            line = start + cell.source.count("\n", 0, nested.start()) + 1
-            raise PageError("a code cell inside another block is never executed: move it to the top level.", line)
-        if cell.cell_type != "code":
-            continue
+    for cell in code_cells(notebook):
         tagged, named = "raises-exception" in cell.metadata.get("tags", []), "raises" in cell.metadata
         if tagged and not named:
-            raise PageError("the cell may raise but names no error class: add `:raises: NameOfTheError`.", start + 1)
+            raise PageError("the cell may raise but names no error class: add `:raises: NameOfTheError`.", line_of(notebook, cell))
         if named and not tagged:
-            raise PageError("the cell names an error class: add `:tags: [raises-exception]`.", start + 1)
+            raise PageError("the cell names an error class: add `:tags: [raises-exception]`.", line_of(notebook, cell))
 
 
 def _fold_solution(cell: nbformat.NotebookNode) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jitguide._errors._catalogue import CATALOGUE
+from jitguide._errors._catalogue import catalogue
 from jitguide._errors._entry import Entry, Explanation
 from jitguide._errors._expect import CaughtError, expect_error
 from jitguide._errors._explain import explain
 
-__all__ = ["CATALOGUE", "CaughtError", "Entry", "Explanation", "expect_error", "explain"]
+__all__ = ["CaughtError", "Entry", "Explanation", "catalogue", "expect_error", "explain"]

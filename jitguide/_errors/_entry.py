@@ -20,14 +20,14 @@ class Entry:
     Attributes:
         key: Stable name in kebab case.
         title: What happened, in the words of a user.
-        error: Qualified name of the class that is raised, or None if nothing is raised.
-        patterns: Regular expressions; any of them, found in the message, recognises the entry.
         cause: One sentence.
         examples: Smallest programs that show it. Each raises `error`; if that is None, each ends in an
             assertion about what happens silently.
         repair: A program that does what was meant.
         cost: What the repair costs, in a sentence.
         page: Page of the guide, relative to the site.
+        error: Qualified name of the class that is raised, or None if nothing is raised.
+        patterns: Regular expressions; any of them, found in the message, recognises the entry.
         source: Regular expressions for the failing line of the user's program. They tell apart phenomena that
             share a message; an entry without any is the general case.
         devices: Number of devices that the examples need.
@@ -35,13 +35,13 @@ class Entry:
 
     key: str
     title: str
-    error: str | None
-    patterns: tuple[str, ...]
     cause: str
     examples: tuple[str, ...]
     repair: str
     cost: str
     page: str
+    error: str | None = None
+    patterns: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
     devices: int = 1
 
@@ -57,7 +57,7 @@ class Explanation:
 
     Attributes:
         found: Whether an entry was recognised; if not, only `page` is filled in and names the error index.
-        key: The entry's name; `title`, `error`, `cause`, `example`, `repair`, `cost` and `page` are the entry's.
+        key: Name of the entry. What follows is the entry's: title, error, cause, example, repair, cost, page.
         others: Keys of further entries that match less well, best first.
     """
 
@@ -89,7 +89,9 @@ class Explanation:
     def _repr_html_(self) -> str:
         e = _render.escape
         if not self.found:
-            return _render.panel(f"<p>{e(self.title)} Look through the error index of the guide: {e(self.page)}</p>")
+            return _render.panel(
+                f"<p>{e(self.title)} Look through the error index of the guide: {e(self.page)}</p>"
+            )
         return _render.panel(
             f"<p><strong>{e(self.title)}</strong> <code>{e(self.error or 'no error')}</code></p>"
             f"<p>{e(self.cause)}</p>"

@@ -104,7 +104,9 @@ def expect_error(*types: type[BaseException]) -> AbstractContextManager[CaughtEr
         'jit-of-a-non-callable'
     """
     if not types:
-        raise TypeError("expect_error needs at least one exception class. Write for example expect_error(TypeError).")
+        raise TypeError(
+            "expect_error needs at least one exception class. Write for example expect_error(TypeError)."
+        )
     for given in types:
         if not (isinstance(given, type) and issubclass(given, BaseException)):
             raise TypeError(_not_a_class(given))
@@ -140,7 +142,9 @@ def _not_a_class(given: object) -> str:
         )
     if isinstance(given, BaseException):
         name = type(given).__name__
-        return f"expect_error takes an exception class, not the exception {name}(...). Write expect_error({name})."
+        return (
+            f"expect_error takes an exception class, not the exception {name}(). Write expect_error({name})."
+        )
     return (
         f"expect_error takes exception classes, not {given!r} of type {type(given).__name__}. "
         "Write for example expect_error(TypeError)."

@@ -6,22 +6,28 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from jitguide._errors._catalogue import CATALOGUE
+from jitguide._errors._catalogue import catalogue
 from jitguide._errors._entry import Entry, Explanation
 from jitguide._errors._frames import user_line
 from jitguide._errors._text import clean
 
 # A pattern makes a candidate; class and source line rank the candidates. The class weighs more, because one
-# message may be shared by two classes, while a source line is only a hint. An entry that asks for a source line
-# which is not there ranks below the general entry with the same message.
+# message may be shared by two classes, while a source line is only a hint. An entry that asks for a source
+# line which is not there ranks below the general entry with the same message.
 _CLASS_WEIGHT = 4
 _SOURCE_WEIGHT = 2
 _SOURCE_MISSING = -1
 _MAX_OTHERS = 4  # more alternatives than a reader looks at
 
-_RAISED = re.compile(r"^(?:E\s+)?(?:[\w.]*\.)?(\w+(?:Error|Exception|Warning|Operation)|Exception): ", re.MULTILINE)
+_RAISED = re.compile(
+    r"^(?:E\s+)?(?:[\w.]*\.)?(\w+(?:Error|Exception|Warning|Operation)|Exception): ", re.MULTILINE
+)
 _FILE_LINE = re.compile(r'^\s*File "(?P<file>[^"]*)", line \d+.*\n\s*(?P<code>\S.*)$', re.MULTILINE)
 _ARROW_LINE = re.compile(r"^(?:-+>\s*\d+|>)\s+(?P<code>\S.*)$", re.MULTILINE)  # IPython's and pytest's marks
+# Python's words between chained tracebacks; the last one is the error that the user saw.
+_CHAINED = re.compile(
+    r"^(?:The above exception was the direct cause|During handling of the above).*:\s*$", re.MULTILINE
+)
 _LIBRARY_FILE = re.compile(r"[/\\](?:jax|jaxlib|numpy|python3\.\d+)[/\\]")
 
 
@@ -58,8 +64,10 @@ def explain(error_or_text: BaseException | str) -> Explanation:
         evidence = [_from_exception(error) for error in _chain(error_or_text)]
     elif isinstance(error_or_text, str):
         if not error_or_text.strip():
-            raise ValueError("The text given to explain is empty. Paste the error message or the whole traceback.")
-        evidence = [_from_text(error_or_text)]
+            raise ValueError(
+                "The text given to explain is empty. Paste the error message or the whole traceback."
+            )
+        evidence = [_from_text(part) for part in (*reversed(_CHAINED.split(error_or_text)), error_or_text)]
     else:
         raise TypeError(_wrong_type(error_or_text))
     ranked = next((r for r in map(rank, evidence) if r), [])
@@ -70,7 +78,11 @@ def explain(error_or_text: BaseException | str) -> Explanation:
 
 def rank(evidence: _Evidence) -> list[Entry]:
     """Return the entries that match `evidence`, best first."""
-    scored = [(score, -place, e) for place, e in enumerate(CATALOGUE) if (score := _score(e, evidence)) is not None]
+    scored = [
+        (score, -place, e)
+        for place, e in enumerate(catalogue())
+        if (score := _score(e, evidence)) is not None
+    ]
     return [entry for _, _, entry in sorted(scored, key=lambda item: item[:2], reverse=True)]
 
 
@@ -104,7 +116,7 @@ def _from_exception(error: BaseException) -> _Evidence:
 
 def _from_text(text: str) -> _Evidence:
     text = text.replace("\r\n", "\n")
-    return _Evidence(frozenset(_RAISED.findall(text)[-1:]), clean(text), "\n".join(_code_lines(text)))
+    return _Evidence(frozenset(_RAISED.findall(text)), clean(text), "\n".join(_code_lines(text)))
 
 
 def _code_lines(text: str) -> Iterable[str]:

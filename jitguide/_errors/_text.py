@@ -15,7 +15,7 @@ _CELL = re.compile(r"[^\s\"'<>]*[/\\]ipykernel_\d+[/\\]\d+\.py|<ipython-input-[^
 _QUOTED_FILE = re.compile(r'File "[^"\n]*[/\\]([^"/\\\n]+)"')
 # The look-behind keeps URLs and fractions: a path starts a word.
 _PATH = re.compile(
-    r"(?<![\w.:/\\>~-])(?:~|file:/)?(?:/[^\s/:\"'<>|,;()\[\]]+){2,}/?"  # POSIX
+    r"(?<![\w.:/\\>~-])(?:~|file://)?(?:/[^\s/:\"'<>|,;()\[\]]+){2,}/?"  # POSIX
     r"|\b[A-Za-z]:\\[^\s:\"'<>|,;()]+"  # Windows
 )
 _FILE_NAME = re.compile(r"[^/\\]+\.\w+$")
@@ -24,7 +24,7 @@ _FILTER_NOTE = re.compile(
     re.MULTILINE,
 )
 _LINK = re.compile(r"https?://[^\s\"'<>)]+")
-_SENTENCE = re.compile(r"(.+?[.!?])(?:\s+(?=[A-Z`\"'(])|$)")
+_SENTENCE = re.compile(r"(.+?(?<!\be\.g)(?<!\bi\.e)[.!?])(?:\s+(?=[A-Z`\"'])|$)")
 
 
 def clean(text: str) -> str:

@@ -1,0 +1,94 @@
+"""Roughly what a jitted function costs before it runs, and per call: enough to see whether it pays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import jax
+
+from jitguide._events import can_count, recording
+from jitguide._render import duration
+
+_REPEATS = 5
+# A function this slow needs no second look, and its reader no second wait.
+_LONG = 1.0
+# Quick timings of one run differ by so much on a busy machine; a smaller gain is no gain.
+_CLEAR_GAIN = 0.2
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds of each phase, of a jitted call and of a plain call; None where it was not measured."""
+
+    trace: float | None = None
+    lower: float | None = None
+    compile: float | None = None
+    jitted: float | None = None
+    plain: float | None = None
+
+    @property
+    def break_even(self) -> float | None:
+        """Calls until the compile is earned back; infinite without a clear gain, None if not measured."""
+        if None in (self.compile, self.jitted, self.plain):
+            return None
+        once = sum(part or 0.0 for part in (self.trace, self.lower, self.compile))
+        saved = self.plain - self.jitted
+        return once / saved if saved > _CLEAR_GAIN * self.plain else math.inf
+
+    def __str__(self) -> str:
+        parts = {"trace": self.trace, "lower": self.lower, "compile": self.compile}
+        parts |= {"a jitted call": self.jitted, "a plain call": self.plain}
+        known = [f"{name} {duration(value)}" for name, value in parts.items() if value is not None]
+        return f"Roughly: {', '.join(known)}." if known else ""
+
+
+def compile_costs(fn: Callable, args: tuple, kwargs: Mapping[str, Any]) -> tuple[Costs, Any, Any]:
+    """Return the seconds of each phase that JAX had not done before, with the traced and lowered function."""
+    counted = can_count()
+    with recording() as events:
+        traced = fn.trace(*args, **kwargs)
+        lowered = traced.lower()
+        lowered.compile()
+    seconds = {event.phase: event.seconds for event in events} if counted else {}
+    return Costs(*(seconds.get(phase) for phase in ("trace", "lower", "compile"))), traced, lowered
+
+
+def run_costs(costs: Costs, fn: Callable, args: tuple, kwargs: Mapping[str, Any], *, copy: bool) -> Costs:
+    """Return `costs` with the seconds of a jitted and of a plain call.
+
+    Args:
+        costs: What is known already.
+        fn: The jitted function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        copy: Whether to pass copies, because the function donates.
+    """
+    plain = getattr(fn, "__wrapped__", None)
+    if plain is None:
+        return costs
+    return replace(costs, jitted=_seconds(fn, args, kwargs, copy), plain=_seconds(plain, args, kwargs, copy))
+
+
+def _seconds(fn: Callable, args: tuple, kwargs: Mapping[str, Any], copy: bool) -> float:
+    taken = [_once(fn, args, kwargs, copy)]  # the first call compiles, or fills the caches of the operations
+    while taken[0] < _LONG and len(taken) <= _REPEATS:
+        taken.append(_once(fn, args, kwargs, copy))
+    return median(taken[1:] or taken)
+
+
+def _once(fn: Callable, args: tuple, kwargs: Mapping[str, Any], copy: bool) -> float:
+    if copy:
+        args, kwargs = jax.tree.map(_copy, (args, dict(kwargs)))
+        jax.block_until_ready((args, kwargs))
+    start = perf_counter()
+    jax.block_until_ready(fn(*args, **kwargs))
+    return perf_counter() - start
+
+
+def _copy(leaf: Any) -> Any:
+    return leaf.copy() if isinstance(leaf, jax.Array) else leaf

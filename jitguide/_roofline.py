@@ -1,0 +1,267 @@
+"""How close a function comes to what the device can do: against a copy of its bytes, and against the peaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from jitguide import _render
+from jitguide._peaks import CopyPeak, MatmulPeak, copier, peaks, rate
+
+# Below this the cost of a call is most of the time of a copy: on the CPUs that were measured, a call took about
+# 10 µs, and a copy of 1 MiB as long.
+_SMALL_BYTES = 2**20
+_SMALL_NOTE = "So few bytes are moved that both times are mostly the cost of a call."
+_LOOP_NOTE = "The program has a loop: XLA counts its body once, so operations and bytes accessed are too low."
+_BOUND_NOTE = (
+    "XLA's counts are estimates: what stays in cache counts as accessed, sin or exp as no operation."
+)
+
+
+class RatioLike(Protocol):
+    """A ratio with the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """One function against the ceilings of the device.
+
+    Attributes:
+        copy_ratio: Time of the function over the time of copying the same bytes, with its interval.
+        seconds: Median time of a call, wait included.
+        bytes_in: Bytes of the arguments.
+        bytes_out: Bytes of the results.
+        bytes_accessed: What XLA counts for all its kernels, None where not available.
+        flops: Operations that XLA counts, None where not available.
+        dtype: Type of the largest result, which picks the peak for operations.
+        copy_peak: The measured peak for a working set of about this size.
+        matmul_peak: The measured peak for that type, None where that type was not measured.
+        device: What the backend calls the device.
+        notes: Sentences on what limits these numbers.
+    """
+
+    copy_ratio: RatioLike
+    seconds: float
+    bytes_in: int
+    bytes_out: int
+    bytes_accessed: float | None
+    flops: float | None
+    dtype: str
+    copy_peak: CopyPeak
+    matmul_peak: MatmulPeak | None
+    device: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes that any program for this function moves: its arguments in, its results out."""
+        return self.bytes_in + self.bytes_out
+
+    @property
+    def passes(self) -> float | None:
+        """How often the program goes over its data: bytes accessed over bytes moved."""
+        return None if self.bytes_accessed is None else self.bytes_accessed / self.bytes_moved
+
+    @property
+    def bandwidth_fraction(self) -> float:
+        """Bytes moved per second over the peak for this working set."""
+        return self.bytes_moved / self.seconds / self.copy_peak.bytes_per_second
+
+    @property
+    def flops_fraction(self) -> float | None:
+        """Operations per second over the peak for this type."""
+        if self.flops is None or self.matmul_peak is None:
+            return None
+        return self.flops / self.seconds / self.matmul_peak.flops_per_second
+
+    @property
+    def bound_by(self) -> str | None:
+        """Which ceiling is nearer, "memory" or "arithmetic"; None where operations are not available."""
+        if self.flops_fraction is None:
+            return None
+        return "memory" if self.bandwidth_fraction >= self.flops_fraction else "arithmetic"
+
+    def _headline(self) -> str:
+        r = self.copy_ratio
+        value, low, high = (_render.significant(x) for x in (r.value, r.low, r.high))
+        return f"takes {value} times as long as copying the same bytes ({low} to {high})"
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        copy, matmul = self.copy_peak, self.matmul_peak
+        of_copy = f"{rate(copy.bytes_per_second, 'B/s')} ({_render.size(copy.working_set)} working set)"
+        of_matmul = (
+            f"{rate(matmul.flops_per_second, 'FLOP/s')} ({matmul.dtype} matmul)"
+            if matmul
+            else "not available"
+        )
+        missing = "not available"
+        return [
+            ("time of a call", _render.duration(self.seconds), ""),
+            ("bytes in and out", _render.size(self.bytes_moved), _percent(self.bandwidth_fraction, of_copy)),
+            (
+                "bytes accessed",
+                _render.size(self.bytes_accessed),
+                missing if self.passes is None else _times(self.passes),
+            ),
+            (
+                "operations",
+                missing if self.flops is None else rate(self.flops, "FLOP"),
+                _percent(self.flops_fraction, of_matmul),
+            ),
+            ("nearer ceiling", self.bound_by or missing, ""),
+        ]
+
+    def __repr__(self) -> str:
+        return _render.table(
+            ["what", "amount", "against"], self._rows(), title=self._headline(), notes=self.notes
+        )
+
+    def _repr_html_(self) -> str:
+        return _render.html_table(
+            ["what", "amount", "against"], self._rows(), title=self._headline(), notes=self.notes
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as data that `json.dumps` accepts, in bytes and seconds."""
+        r = self.copy_ratio
+        derived = ("bytes_moved", "passes", "bandwidth_fraction", "flops_fraction", "bound_by")
+        return {
+            **{
+                name: getattr(self, name)
+                for name in ("seconds", "bytes_in", "bytes_out", "bytes_accessed", "flops")
+            },
+            **{name: getattr(self, name) for name in derived},
+            "copy_ratio": {"value": r.value, "low": r.low, "high": r.high},
+            "copy_peak": asdict(self.copy_peak),
+            "matmul_peak": asdict(self.matmul_peak) if self.matmul_peak else None,
+            "dtype": self.dtype,
+            "device": self.device,
+            "notes": list(self.notes),
+        }
+
+
+def roofline(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Roofline:
+    """Measure `fn` against a copy of the same bytes and against the peaks of the device.
+
+    The copy is one more variant of the same interleaved measurement, so their ratio does not inherit the
+    drift of the machine. The fractions of the peaks do, and are rougher. The model is the roofline of
+    Williams, Waterman and Patterson (2009): a program can be no faster than its bytes at the peak bandwidth
+    and no faster than its operations at the peak rate.
+
+    Args:
+        fn: A function that `jax.jit` accepts, or one that is jitted already, as it must be if it has static
+            arguments.
+        *args: Its arguments.
+        **kwargs: Its keyword arguments.
+
+    Returns:
+        A `Roofline`, in bytes and seconds.
+
+    Raises:
+        TypeError: If `fn` is no function or a compiled program.
+        ValueError: If `fn` donates an argument, or neither takes nor returns an array.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> result = roofline(lambda x: x * 2, jnp.ones(2**18))
+        >>> result.bytes_in, result.bytes_out
+        (1048576, 1048576)
+    """
+    import jax
+
+    _check_function(fn)
+    jitted = fn if hasattr(fn, "lower") else jax.jit(fn)
+    lowered = jitted.lower(*args, **kwargs)
+    bytes_in, bytes_out, dtype = _traffic(lowered)
+    moved = bytes_in + bytes_out
+    compiled = lowered.compile()
+    seconds, ratio = _timed(lambda: jitted(*args, **kwargs), copier(moved // 2))
+    cost, ceilings = _cost(compiled), peaks()
+    return Roofline(
+        copy_ratio=ratio,
+        seconds=seconds,
+        bytes_in=bytes_in,
+        bytes_out=bytes_out,
+        bytes_accessed=cost.get("bytes accessed"),
+        flops=cost.get("flops"),
+        dtype=dtype,
+        copy_peak=ceilings.bandwidth(moved),
+        matmul_peak=ceilings.flops(dtype),
+        device=ceilings.device,
+        notes=_notes(compiled, moved),
+    )
+
+
+def _traffic(lowered: Any) -> tuple[int, int, str]:
+    """Return the bytes of the arguments, those of the results, and the type of the largest result."""
+    import jax
+
+    inputs, outputs = jax.tree.leaves(lowered.args_info), jax.tree.leaves(lowered.out_info)
+    if any(getattr(leaf, "donated", False) for leaf in inputs):
+        raise ValueError(
+            "fn donates an argument, and roofline calls it many times with the same arguments. "
+            "Pass a version without donate_argnums and donate_argnames."
+        )
+    bytes_in, bytes_out = sum(map(_nbytes, inputs)), sum(map(_nbytes, outputs))
+    if bytes_in + bytes_out == 0:
+        raise ValueError(
+            "fn takes no array and returns none, so there is nothing to copy. Pass arrays as arguments."
+        )
+    return bytes_in, bytes_out, str(max(outputs or inputs, key=_nbytes).dtype)
+
+
+def _timed(function: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float, RatioLike]:
+    from jitguide._timing import compare
+
+    found = compare({"function": function, "copy": copy}, baseline="function", check=None, control=False)
+    timing = next(t for t in found.timings if t.name == "function")
+    return timing.median, found.speedup("copy")
+
+
+def _cost(compiled: Any) -> dict[str, float]:
+    """Return the usable counts of `cost_analysis`: it may fail, return None or a list, and hold -1 or NaN."""
+    try:
+        found = compiled.cost_analysis()
+    except Exception:  # each backend has its own way to refuse
+        return {}
+    if isinstance(found, list | tuple):
+        found = found[0] if found else None
+    wanted = {name: (found or {}).get(name) for name in ("flops", "bytes accessed")}
+    return {name: float(n) for name, n in wanted.items() if n is not None and n >= 0 and math.isfinite(n)}
+
+
+def _notes(compiled: Any, moved: int) -> tuple[str, ...]:
+    try:
+        text = compiled.as_text() or ""
+    except Exception:  # not every backend gives its program away
+        text = ""
+    loop = [_LOOP_NOTE] if " while(" in text else []
+    return (*loop, *([_SMALL_NOTE] if moved < _SMALL_BYTES else []), _BOUND_NOTE)
+
+
+def _nbytes(leaf: Any) -> int:
+    return math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 0)
+
+
+def _percent(fraction: float | None, peak: str) -> str:
+    return "not available" if fraction is None else f"{_render.significant(100 * fraction)} % of {peak}"
+
+
+def _times(passes: float) -> str:
+    return f"{_render.significant(passes)} passes over bytes in and out"
+
+
+def _check_function(fn: Any) -> None:
+    if not callable(fn):
+        raise TypeError(
+            f"fn must be a function, not {type(fn).__name__}. "
+            "Pass the function and its arguments apart: roofline(f, x) instead of roofline(f(x))."
+        )
+    if hasattr(fn, "cost_analysis") and not hasattr(fn, "lower"):
+        raise TypeError("fn is a compiled program. Pass the jitted function that it was compiled from.")

@@ -1,0 +1,115 @@
+"""How two `Stages` results differ: their texts line by line, and how often each operation occurs."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections import Counter
+from typing import Any
+
+from jitguide import _render
+from jitguide._stages.model import NAMES, TITLES, Stage
+
+_CONTEXT = 2
+_NUMBERED = re.compile(r"(?<=[A-Za-z_])[._]\d+\b|(?<=%)\d+\b")  # add.17 and %12: numbers that any edit shifts
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class StagesDiff:
+    """The difference of two results.
+
+    Attributes:
+        names: The names of the two functions.
+        lines: For each stage its lines as (sign, text): "-" only in the first, "+" only in the second, " " in
+            both, "…" where equal lines are left out. Empty where the texts agree but for numbers in names.
+        operations: For each stage the operations whose counts differ, as (before, after).
+    """
+
+    names: tuple[str, str]
+    lines: dict[str, tuple[tuple[str, str], ...]]
+    operations: dict[str, dict[str, tuple[int, int]]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON-serialisable data."""
+        lines = {name: [list(line) for line in lines] for name, lines in self.lines.items()}
+        operations = {name: {op: list(n) for op, n in ops.items()} for name, ops in self.operations.items()}
+        return {"names": list(self.names), "lines": lines, "operations": operations}
+
+    def __repr__(self) -> str:
+        blocks = [f"stages: {self.names[0]} (-) and {self.names[1]} (+)", self._counts(_render.table)]
+        for name in NAMES:
+            body = [f"{sign} {text}".rstrip() for sign, text in self.lines[name]] or ["(no difference)"]
+            blocks.append("\n".join([TITLES[name], *body]))
+        return "\n\n".join(block for block in blocks if block)
+
+    def _counts(self, render: Any) -> str:
+        rows = [
+            [TITLES[name].split(":")[0], op, before, after, f"{after - before:+d}"]
+            for name in NAMES
+            for op, (before, after) in self.operations[name].items()
+        ]
+        header = ["stage", "operation", "before", "after", "change"]
+        return render(header, rows, numeric=[2, 3, 4]) if rows else ""
+
+    def _repr_html_(self) -> str:
+        title = _render.escape(f"stages: {self.names[0]} (−) and {self.names[1]} (+)")
+        parts = [f"<p><strong>{title}</strong></p>", self._counts(_render.html_table)]
+        for name in NAMES:
+            body = "".join(_html_line(sign, text) for sign, text in self.lines[name])
+            text = f"<pre>{body}</pre>" if body else "<p>No difference.</p>"
+            parts.append(f"<details open><summary>{_render.escape(TITLES[name])}</summary>{text}</details>")
+        return _render.panel("".join(parts))
+
+
+def _html_line(sign: str, text: str) -> str:
+    shown = _render.escape(f"{sign} {text}\n")
+    tag = {"-": "del", "+": "ins"}.get(sign)
+    if tag is None:
+        return shown
+    hue = 0 if sign == "-" else 140
+    return f'<{tag} style="text-decoration:none;background:hsl({hue} 75% 50%/.16)">{shown}</{tag}>'
+
+
+def diff(first: Any, second: Any) -> StagesDiff:
+    """Return how `second` differs from `first`.
+
+    Raises:
+        TypeError: If `second` is no result of `stages`.
+    """
+    if not all(isinstance(getattr(second, name, None), Stage) for name in NAMES):
+        raise TypeError(
+            f"diff compares two results of stages, and `other` is of type {type(second).__name__}. "
+            "Pass what stages(g, x) returned."
+        )
+    pairs = {name: (getattr(first, name), getattr(second, name)) for name in NAMES}
+    return StagesDiff(
+        (first.name, second.name),
+        {name: _lines(*pair) for name, pair in pairs.items()},
+        {name: _operations(*pair) for name, pair in pairs.items()},
+    )
+
+
+def _lines(before: Stage, after: Stage) -> tuple[tuple[str, str], ...]:
+    old, new = [line.text for line in before.lines], [line.text for line in after.lines]
+    keys = [[_NUMBERED.sub("", text).rstrip() for text in texts] for texts in (old, new)]
+    matcher = difflib.SequenceMatcher(None, *keys, autojunk=False)
+    made: list[tuple[str, str]] = []
+    end = 0
+    for group in matcher.get_grouped_opcodes(_CONTEXT):
+        if group[0][1] > end:
+            made.append(("…", ""))
+        for tag, i, i_end, j, j_end in group:
+            if tag == "equal":
+                made += [(" ", text) for text in new[j:j_end]]
+            else:
+                made += [("-", text) for text in old[i:i_end]] + [("+", text) for text in new[j:j_end]]
+        end = group[-1][2]
+    if made and end < len(old):
+        made.append(("…", ""))
+    return tuple(made)
+
+
+def _operations(before: Stage, after: Stage) -> dict[str, tuple[int, int]]:
+    old, new = (Counter(line.op for line in stage.lines if line.op) for stage in (before, after))
+    return {op: (old[op], new[op]) for op in sorted({*old, *new}) if old[op] != new[op]}

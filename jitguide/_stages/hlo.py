@@ -1,0 +1,211 @@
+"""The optimized HLO text: computations and instructions, stripped of metadata, and their order on the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+
+_COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\) -> .* \{")
+_INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (.*)$")
+_OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+_FRAME = re.compile(r"stack_frame_id=(\d+)")
+_REFERENCE = re.compile(r"%?([A-Za-z_][\w.\-]*)")
+_CALLED = re.compile(r", (\w+)=(?:%?([\w.\-]+)|\{(%[^{}]*)\})(?=,|$)")
+_LAYOUT = re.compile(r"(?<=[\])])\{[\d,]*(?::[^{}]*)?\}")
+_STRIPPED = ("metadata", "backend_config", "frontend_attributes", "origin")
+# They move or bundle results and compute nothing; XLA makes them where it needs them.
+_REGIONS = {"to_apply", "select", "scatter", "comparator", "called_computations"}
+BOOKKEEPING = {"parameter", "tuple", "get-tuple-element", "bitcast", "copy", "copy-start", "copy-done"}
+
+
+@dataclasses.dataclass
+class Instruction:
+    """One instruction, with what the links need."""
+
+    name: str
+    computation: str
+    root: bool
+    type: str
+    opcode: str
+    operands: tuple[str, ...]  # names of instructions
+    inside: str  # the text between the parentheses
+    attributes: str
+    op_name: str
+    frame: int
+    called: tuple[tuple[str, str], ...]  # (role, computation): ("calls", "fused_computation.1")
+    equations: frozenset[int] = frozenset()
+    link: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """XLA's kind of fusion, or ""."""
+        found = re.search(r"kind=(\w+)", self.attributes)
+        return found[1] if found else ""
+
+
+class Module:
+    """The computations of one module; `entry` is the name of the first to run."""
+
+    def __init__(self, text: str) -> None:
+        self.computations: dict[str, dict[str, Instruction]] = {}
+        self.entry = ""
+        current: dict[str, Instruction] | None = None
+        for row in text.splitlines():
+            if match := _COMPUTATION.match(row):
+                current = self.computations.setdefault(match[2], {})
+                self.entry = match[2] if match[1] else self.entry
+            elif row.startswith("}"):
+                current = None
+            elif current is not None and (match := _INSTRUCTION.match(row)):
+                name = next(reversed(self.computations))
+                current[match[2]] = _instruction(match[2], name, bool(match[1]), match[3])
+        for instruction in self.instructions():
+            instruction.called = tuple(c for c in instruction.called if c[1] in self.computations)
+        self.callers = {name: i for i in self.instructions() for _, name in i.called}
+        self.reducers = {n: r for n in self.computations if (r := self._reducer(n))}
+
+    def instructions(self) -> Iterator[Instruction]:
+        """Yield every instruction of every computation."""
+        for computation in self.computations.values():
+            yield from computation.values()
+
+    def region_of(self, computation: str) -> Instruction | None:
+        """Return the instruction that this computation is a part of: a fusion, or one that applies it per element."""
+        caller = self.callers.get(computation)
+        roles = {role for role, name in caller.called if name == computation} if caller is not None else set()
+        return caller if roles & (_REGIONS | {"calls"}) and caller.opcode != "call" else None
+
+    def inside(self, instruction: Instruction) -> Iterator[Instruction]:
+        """Yield the instructions of the computations that this one calls, however deep."""
+        for _, name in instruction.called:
+            for inner in self.computations[name].values():
+                yield inner
+                yield from self.inside(inner)
+
+    def parameters(self, computation: str) -> list[Instruction]:
+        """Return the parameters of a computation by their index."""
+        found = [i for i in self.computations[computation].values() if i.opcode == "parameter"]
+        return sorted(found, key=lambda i: int(i.inside) if i.inside.isdigit() else 0)
+
+    def _reducer(self, computation: str) -> str | None:
+        """Return the opcode of a region of one operation on two parameters ("add" in a sum), else None."""
+        body = [i for i in self.computations[computation].values() if i.opcode != "parameter"]
+        caller = self.callers.get(computation)
+        region = caller is not None and ("to_apply", computation) in caller.called
+        one = region and len(body) == 1 and len(self.computations[computation]) == 3 and not body[0].called
+        return body[0].opcode if one else None
+
+
+def _balanced(text: str, start: int) -> int:
+    """Return the index after the bracket that closes the one at `start`, minding quoted text."""
+    pairs, depth, i = {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}, 0, start
+    while i < len(text):
+        if text[i] == '"':
+            i += 1
+            while i < len(text) and text[i] != '"':
+                i += 2 if text[i] == "\\" else 1
+        depth += pairs.get(text[i], 0) if i < len(text) else 0
+        i += 1
+        if depth == 0:
+            return i
+    return len(text)
+
+
+def _instruction(name: str, computation: str, root: bool, rest: str) -> Instruction:
+    rest = re.sub(r"/\*.*?\*/", "", rest)  # XLA numbers the items of long tuples
+    type_end = _balanced(rest, 0) if rest.startswith("(") else rest.find(" ")
+    type_end = type_end if type_end > 0 else len(rest)
+    opened = rest.find("(", type_end)
+    opcode = rest[type_end:opened].strip() if opened > 0 else rest[type_end:].strip()
+    closed = _balanced(rest, opened) if opened > 0 else len(rest)
+    inside, attributes = rest[opened + 1 : closed - 1], rest[closed:]
+    op_name, frame = _OP_NAME.search(attributes), _FRAME.search(attributes)
+    attributes = strip(attributes)
+    called = [
+        (match[1], part.strip().lstrip("%"))
+        for match in _CALLED.finditer(attributes)
+        for part in (match[2] or match[3]).split(",")
+    ]
+    return Instruction(
+        name,
+        computation,
+        root,
+        _LAYOUT.sub("", rest[:type_end]),
+        opcode,
+        tuple(_REFERENCE.findall(inside)) if opcode not in ("constant", "parameter") else (),
+        _LAYOUT.sub("", inside.replace("%", "")),
+        attributes,
+        op_name[1] if op_name else "",
+        int(frame[1]) if frame else 0,
+        tuple(called),
+    )
+
+
+def strip(attributes: str) -> str:
+    """Return attributes without those that name files, carry a backend's settings, or say how data is laid out.
+
+    Example:
+        >>> strip(', dimensions={0}, metadata={op_name="jit(f)/mul"}, backend_config={"a":{"b":1}}')
+        ', dimensions={0}'
+    """
+    for key in _STRIPPED:
+        while (at := attributes.find(f", {key}=")) >= 0:
+            value = at + len(key) + 3
+            if value < len(attributes) and attributes[value] in '{"':
+                end = _balanced(attributes, value)
+            else:
+                comma = attributes.find(",", value)
+                end = comma if comma >= 0 else len(attributes)
+            attributes = attributes[:at] + attributes[end:]
+    return _LAYOUT.sub("", attributes)
+
+
+def ordered(module: Module) -> Iterator[tuple[str, Instruction | None, str]]:
+    """Yield (text, instruction, computation): the entry first, what an instruction calls indented beneath it.
+
+    Parameters of called computations are left out: inside a fusion, the names of its operands stand for them.
+    """
+    if module.entry:
+        yield "entry {", None, module.entry
+        yield from _body(module, module.entry, 1, {})
+        yield "}", None, module.entry
+
+
+def _body(
+    module: Module, name: str, depth: int, names: dict[str, str]
+) -> Iterator[tuple[str, Instruction | None, str]]:
+    pad = "  " * depth
+    for instruction in module.computations[name].values():
+        if instruction.opcode == "parameter" and name != module.entry:
+            continue
+        shown = [(role, c) for role, c in instruction.called if c not in module.reducers]
+        yield pad + _text(module, instruction, names), instruction, name
+        for role, computation in shown:
+            inner = _names(module, instruction, computation, names) if role == "calls" else {}
+            if role != "calls":
+                yield f"{pad}  {role}:", instruction, name
+            yield from _body(module, computation, depth + (1 if role == "calls" else 2), inner)
+
+
+def _names(
+    module: Module, instruction: Instruction, computation: str, names: dict[str, str]
+) -> dict[str, str]:
+    parameters = module.parameters(computation)
+    return {p.name: names.get(o, o) for p, o in zip(parameters, instruction.operands, strict=False)}
+
+
+def _text(module: Module, instruction: Instruction, names: dict[str, str]) -> str:
+    inside = instruction.inside
+    if names and instruction.operands:
+        inside = _REFERENCE.sub(lambda m: names.get(m[1], m[1]), inside)
+    attributes = instruction.attributes
+    for role, computation in instruction.called:
+        reducer = module.reducers.get(computation)
+        written = rf", {role}=(?:%?{re.escape(computation)}\b(?![.\-])|\{{[^{{}}]*\}})"
+        attributes = re.sub(written, f", {role}={reducer}" if reducer else "", attributes)
+    attributes = attributes.replace("%", "")
+    if len(inside) > 200 and instruction.opcode == "constant":
+        inside = inside[:200] + "…"
+    root = "return " if instruction.root and instruction.opcode == "tuple" else ""
+    return f"{root}{instruction.name} = {instruction.type} {instruction.opcode}({inside}){attributes}"

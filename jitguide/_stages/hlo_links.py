@@ -1,0 +1,137 @@
+"""Which equations an HLO instruction computes: by XLA's label, else deduced from its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jitguide._stages.hlo import BOOKKEEPING, Instruction, Module
+from jitguide._stages.tags import Nodes, tags
+
+# XLA moves these about freely; the operation that uses one says where it belongs.
+_MATERIAL = {"constant", "broadcast", "iota", "convert", "reshape", "transpose"}
+
+
+def by_tag(nodes: Nodes) -> Callable[[Instruction], frozenset[int]]:
+    """Return the look-up by tag. XLA joins the names of instructions that it merged with `;`."""
+
+    def find(instruction: Instruction) -> frozenset[int]:
+        return frozenset().union(*(nodes.find(tags(part)) for part in instruction.op_name.split(";")))
+
+    return find
+
+
+def link(
+    module: Module,
+    find: Callable[[Instruction], frozenset[int]],
+    emitted: Mapping[int, set[str]],
+    nodes: Nodes,
+) -> None:
+    """Give every instruction its equations.
+
+    Args:
+        module: The parsed text; its instructions are changed.
+        find: Gives the equations that an instruction's own label names.
+        emitted: For each equation the StableHLO operations it was lowered to.
+        nodes: The equations, for their data flow.
+    """
+    for instruction in module.instructions():
+        instruction.equations = find(instruction)
+        instruction.link = "exact" if instruction.equations else None
+    _deduce(module, emitted, nodes)
+    for instruction in module.instructions():
+        if instruction.opcode == "fusion" or (instruction.called and not instruction.equations):
+            inside = [i for i in module.inside(instruction) if i.equations and i.opcode != "parameter"]
+            instruction.equations |= frozenset().union(*(i.equations for i in inside))
+            exact = instruction.link == "exact" or any(i.link == "exact" for i in inside)
+            instruction.link = ("exact" if exact else "inferred") if instruction.equations else None
+
+
+def _deduce(module: Module, emitted: Mapping[int, set[str]], nodes: Nodes) -> None:
+    callers, users = module.callers, _users(module)
+    computing = (i for i in module.instructions() if i.opcode not in _MATERIAL | BOOKKEEPING)
+    claimed = frozenset().union(*(i.equations for i in computing))
+    producers = _producers(nodes)
+    found: list[tuple[Instruction, frozenset[int]]] = []
+    for instruction in module.instructions():
+        if instruction.equations or instruction.opcode in BOOKKEEPING or instruction.opcode == "fusion":
+            continue
+        caller = module.region_of(instruction.computation)
+        if caller is not None and caller.opcode != "fusion":
+            found.append((instruction, caller.equations))
+            continue
+        near = _near(module, instruction, users, callers)
+        if instruction.opcode not in _MATERIAL:
+            near = _by_opcode(instruction, near, emitted, claimed, producers) or near
+        found.append((instruction, near))
+    for instruction, equations in found:
+        instruction.equations, instruction.link = equations, "inferred" if equations else None
+
+
+def _by_opcode(
+    instruction: Instruction,
+    near: frozenset[int],
+    emitted: Mapping[int, set[str]],
+    claimed: frozenset[int],
+    producers: Mapping[int, frozenset[int]],
+) -> frozenset[int]:
+    """Return the equations without a label of their own that were lowered to this very operation."""
+    wanted = instruction.opcode.replace("-", "_")
+    wanted = {"dot": "dot_general", "fusion": ""}.get(wanted, wanted)
+    unclaimed = frozenset(e for e, ops in emitted.items() if wanted in ops and e not in claimed)
+    if len(unclaimed) <= 1:
+        return unclaimed
+    upstream = frozenset().union(*(producers.get(e, frozenset()) for e in near))
+    return unclaimed & near or unclaimed & upstream
+
+
+def _users(module: Module) -> dict[tuple[str, str], list[Instruction]]:
+    users: dict[tuple[str, str], list[Instruction]] = {}
+    for instruction in module.instructions():
+        for operand in dict.fromkeys(instruction.operands):
+            users.setdefault((instruction.computation, operand), []).append(instruction)
+    return users
+
+
+def _near(
+    module: Module,
+    start: Instruction,
+    users: Mapping[Any, list[Instruction]],
+    callers: Mapping[str, Instruction],
+) -> frozenset[int]:
+    """Return the labels of the nearest labelled users of a result, looking into and out of fusions."""
+    todo, seen, labels = [start], set(), frozenset()
+    while todo:
+        at = todo.pop()
+        for user in users.get((at.computation, at.name), ()):
+            if (user.computation, user.name, at.name) in seen:
+                continue
+            seen.add((user.computation, user.name, at.name))
+            if user.opcode == "fusion":
+                todo += _matching_parameters(module, user, at.name)
+            elif user.link == "exact":
+                labels |= user.equations
+            else:
+                todo.append(user)
+        caller = callers.get(at.computation)
+        if at.root and caller is not None and caller.opcode == "fusion":
+            todo.append(caller)
+    return labels
+
+
+def _matching_parameters(module: Module, fusion: Instruction, operand: str) -> list[Instruction]:
+    computation = next((c for role, c in fusion.called if role == "calls"), None)
+    parameters = module.parameters(computation) if computation else []
+    return [p for p, name in zip(parameters, fusion.operands, strict=False) if name == operand]
+
+
+def _producers(nodes: Nodes) -> dict[int, frozenset[int]]:
+    """Return for each equation the equations of the same body that made its inputs."""
+    made: dict[tuple[tuple[int, ...], int], int] = {}
+    found: dict[int, frozenset[int]] = {}
+    for node in nodes.all:
+        equation = nodes.sites[node.site].equation
+        inputs = (made.get((node.path[:-1], id(v))) for v in equation.invars)
+        found[node.id] = frozenset(i for i in inputs if i is not None)
+        made.update({(node.path[:-1], id(v)): node.id for v in equation.outvars})
+    return found

@@ -1,0 +1,117 @@
+"""The result of `stages`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from jitguide._stages.model import NAMES, Constant, Equation, Fusion, Stage
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Stages:
+    """The four texts of one function on its way to the machine, line linked to line.
+
+    Attributes:
+        name: The function's name.
+        source: What you wrote; line numbers count the lines shown here, from 1.
+        jaxpr: What JAX traced.
+        stablehlo: What JAX handed to XLA.
+        hlo: What XLA made of it, for the backend in use.
+        equations: Every equation with its status, once per place that it is called from.
+        fusions: The fusions of the optimized HLO.
+        operations: Counts before (jaxpr equations, StableHLO operations) and after XLA (HLO instructions,
+            HLO fusions); None where the backend gives no text.
+        cost: "flops", "bytes accessed" and "transcendentals" as XLA estimates them, or None.
+        memory: Bytes of "argument", "output", "temp" and "alias" buffers as the backend reports them, or None.
+        constants: Captured arrays, largest first.
+        donated: Names of the donated arguments.
+        notes: What limits the above, in full sentences.
+    """
+
+    name: str
+    source: Stage
+    jaxpr: Stage
+    stablehlo: Stage
+    hlo: Stage
+    equations: tuple[Equation, ...]
+    fusions: tuple[Fusion, ...]
+    operations: dict[str, int | None]
+    cost: dict[str, float | None]
+    memory: dict[str, int | None]
+    constants: tuple[Constant, ...] = ()
+    donated: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def show(self, *names: str) -> View:
+        """Return a view of some of the texts: "source", "jaxpr", "stablehlo", "hlo"; without names, of all four.
+
+        Raises:
+            ValueError: If a name is none of the four.
+
+        Example:
+            >>> import jax.numpy as jnp
+            >>> from jitguide import stages
+            >>> stages(jnp.sin, 1.0).show("jaxpr")
+            Jaxpr: what JAX traced
+            ...
+        """
+        for name in names:
+            if name not in NAMES:
+                raise ValueError(f"{name!r} is no stage. The stages are {', '.join(map(repr, NAMES))}.")
+        return View(self, tuple(n for n in NAMES if n in names) or NAMES)
+
+    def diff(self, other: Stages) -> Any:
+        """Return how `other` differs from this result: each text line by line, and counts of operations.
+
+        Raises:
+            TypeError: If `other` is no result of `stages`.
+        """
+        from jitguide._stages.diff import diff
+
+        return diff(self, other)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON-serialisable data."""
+        return {
+            "name": self.name,
+            "stages": {name: getattr(self, name).to_dict() for name in NAMES},
+            "equations": [e.to_dict() for e in self.equations],
+            "fusions": [f.to_dict() for f in self.fusions],
+            "operations": dict(self.operations),
+            "cost": dict(self.cost),
+            "memory": dict(self.memory),
+            "constants": [c.to_dict() for c in self.constants],
+            "donated": list(self.donated),
+            "notes": list(self.notes),
+        }
+
+    def __repr__(self) -> str:
+        from jitguide._stages.view import summary
+
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        return self.show()._repr_html_()
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class View:
+    """Some of the texts of a `Stages` result, side by side."""
+
+    stages: Stages
+    names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        from jitguide._stages.view import texts
+
+        return texts(self.stages, self.names)
+
+    def _repr_html_(self) -> str:
+        from jitguide._stages.html import columns
+
+        return columns(self.stages, self.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the stages of this view as JSON-serialisable data."""
+        return {name: getattr(self.stages, name).to_dict() for name in self.names}

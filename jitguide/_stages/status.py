@@ -1,0 +1,155 @@
+"""What became of each equation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jitguide._stages.hlo import BOOKKEEPING, Instruction, Module
+from jitguide._stages.model import Equation, Fusion
+from jitguide._stages.tags import Nodes
+
+# XLA expresses these through the layout or the indexing of their neighbours.
+_MOVES_DATA = {
+    "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "slice", "convert_element_type",
+    "bitcast_convert_type", "unstack", "concatenate", "pad", "rev", "iota", "copy", "copy_p",
+}  # fmt: skip
+_DETAILS = {
+    "kept": "kept",
+    "unused": "unused: removed by JAX",
+    "not lowered": "not in the lowered program",
+    "merged": "XLA folded, merged or simplified it",
+    "moves data": "only moves data: absorbed by its neighbours",
+    "folded": "XLA folded, merged or simplified it: not found under its own name in the optimized code",
+    "unknown": "not known: this backend's text carries no labels",
+}
+
+
+def equations(
+    nodes: Nodes,
+    origin: Sequence[tuple[int | None, str]],
+    lowered: frozenset[int],
+    where: Mapping[int, Sequence[str]],
+    known: bool,
+) -> tuple[Equation, ...]:
+    """Return every equation with its status.
+
+    Args:
+        nodes: The equations as tagged.
+        origin: For each its source line and the library function it is inside.
+        lowered: Those found in the StableHLO text.
+        where: For each the names of the HLO instructions that compute it.
+        known: Whether the texts carry labels; without them a status cannot be told.
+    """
+    children, twins, made = nodes.children(), _twins(nodes), []
+    for node in nodes.all:
+        equation = nodes.sites[node.site].equation
+        family = [node.id, *children.get(node.id, ())]
+        names = tuple(dict.fromkeys(name for n in family for name in where.get(n, ())))
+        status = _status(node, equation, names, bool(lowered.intersection(family))) if known else "unknown"
+        line, inside = origin[node.id]
+        detail = _DETAILS[status]
+        if status in ("folded", "moves data"):
+            alike = [t for t in twins.get(node.id, ()) if where.get(t) and t != node.id]
+            if alike:
+                other = origin[alike[0]][0]
+                status = "merged"
+                detail = _DETAILS[status] + (
+                    f": same as line {other}" if other else f": same as equation {alike[0]}"
+                )
+        if status == "kept":
+            detail = "kept in " + ", ".join(names)
+        parent = node.ancestors[-1] if node.ancestors else None
+        made.append(
+            Equation(
+                node.id,
+                equation.primitive.name,
+                parent,
+                line,
+                inside,
+                _direction(equation),
+                status,
+                detail,
+                names,
+            )
+        )
+    return tuple(made)
+
+
+def _status(node: Any, equation: Any, names: Sequence[str], lowered: bool) -> str:
+    if names:
+        return "kept"
+    if not lowered:
+        return "not lowered" if node.live else "unused"
+    return "moves data" if equation.primitive.name in _MOVES_DATA else "folded"
+
+
+def _direction(equation: Any) -> str:
+    stack = str(getattr(equation.source_info, "name_stack", ""))
+    return "backward" if "transpose(" in stack else "forward" if "jvp(" in stack else ""
+
+
+def _twins(nodes: Nodes) -> dict[int, list[int]]:
+    """Return groups of equations that compute the same value: equal operation, parameters and inputs."""
+    value: dict[tuple[tuple[int, ...], int], Any] = {}
+    groups: dict[Any, list[int]] = {}
+    for node in nodes.all:
+        equation, scope = nodes.sites[node.site].equation, node.path[:-1]
+        inputs = tuple(value.get((scope, id(v)), _input(v, scope)) for v in equation.invars)
+        if nodes.sites[node.site].bodies:
+            continue
+        key = (equation.primitive.name, str(equation.params), inputs)
+        groups.setdefault(key, []).append(node.id)
+        number = groups[key][0]
+        value.update({(scope, id(v)): (number, i) for i, v in enumerate(equation.outvars)})
+    return {n: group for group in groups.values() if len(group) > 1 for n in group}
+
+
+def _input(variable: Any, scope: tuple[int, ...]) -> Any:
+    literal = getattr(variable, "val", None)
+    return ("literal", str(literal), str(variable.aval)) if literal is not None else (scope, id(variable))
+
+
+def places(module: Module) -> dict[int, list[str]]:
+    """Return for each equation the names of the instructions (fusions, or unfused operations) that compute it.
+
+    Operands that XLA only moves or makes on the spot do not count where their label was deduced.
+    """
+    found: dict[int, list[str]] = {}
+    for instruction in module.instructions():
+        weak = instruction.link == "inferred" and instruction.opcode in ("broadcast", "iota", "convert")
+        if instruction.opcode in ("fusion", "constant", *BOOKKEEPING) or weak:
+            continue
+        name = _holder(module, instruction).name
+        for equation in instruction.equations:
+            if name not in found.setdefault(equation, []):
+                found[equation].append(name)
+    return found
+
+
+def _holder(module: Module, instruction: Instruction) -> Instruction:
+    while (caller := module.region_of(instruction.computation)) is not None:
+        instruction = caller
+    return instruction
+
+
+def fusions(module: Module, lines_of: Any) -> tuple[Fusion, ...]:
+    """Return the fusions in the order of the text; `lines_of` gives the source lines of equations."""
+    return tuple(
+        Fusion(i.name, i.kind, _operations(module, i), i.equations, lines_of(i.equations))
+        for i in _in_order(module)
+        if i.opcode == "fusion"
+    )
+
+
+def _in_order(module: Module) -> list[Instruction]:
+    if not module.entry:
+        return []
+    entry = module.computations[module.entry]
+    return [j for i in entry.values() for j in (i, *module.inside(i))]
+
+
+def _operations(module: Module, fusion: Instruction) -> tuple[str, ...]:
+    return tuple(
+        i.opcode for i in module.inside(fusion) if i.opcode not in ("parameter", "constant", "fusion")
+    )

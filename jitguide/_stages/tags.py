@@ -1,0 +1,200 @@
+"""Put a tag into every equation of a jaxpr, so that the equation can be found again in every later text.
+
+JAX prefixes the name of each operation that it lowers with the equation's name stack, and XLA keeps that
+name as the `op_name` of an instruction. One more scope per equation in that stack therefore links the
+texts operation by operation, where source locations link them only line by line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax.extend import core as jex_core
+
+# An unlikely word, because a user's `named_scope` of the same name would be taken for a tag.
+_TAG = re.compile(r"(?<![A-Za-z0-9_])jgq(\d+)_(?![A-Za-z0-9_])")
+
+
+def tags(name: str) -> tuple[int, ...]:
+    """Return the tags in a name, outermost first: ``jit(f)/jgq4_/jit(g)/jgq6_/mul`` gives (4, 6)."""
+    return tuple(int(number) for number in _TAG.findall(name))
+
+
+def untag_names(hlo: str, nodes: Nodes) -> str:
+    """Return an HLO text in which no instruction is named after a tag: XLA names some after their label's end."""
+    taken = set(re.findall(r"%[\w.\-]+", hlo))
+
+    def rename(match: re.Match[str]) -> str:
+        name = f"%{nodes.sites[int(match[1])].equation.primitive.name}"
+        return f"{name}{match[2]}" if f"{name}{match[2]}" not in taken else f"{name}_{match[2]}"
+
+    return re.sub(r"%jgq(\d+)_([\w.\-]*)", rename, hlo)
+
+
+def open_jaxpr(jaxpr: Any) -> Any:
+    """Return the jaxpr inside a closed one; JAX 0.12 has one class for both."""
+    return getattr(jaxpr, "jaxpr", jaxpr)
+
+
+def bodies(equation: Any) -> list[Any]:
+    """Return the jaxprs in an equation's parameters, found by type because parameter names differ by version."""
+    found = []
+    for value in equation.params.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if hasattr(open_jaxpr(item), "eqns"):
+                found.append(item)
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    """One equation as it stands in the jaxpr text; a body that is called twice has its sites once."""
+
+    equation: Any
+    bodies: tuple[tuple[Any, tuple[int, ...]], ...]  # each body's jaxpr and its sites
+
+
+class Tagger:
+    """Rebuilds a jaxpr with one tag per equation; `sites[i]` is the equation that got tag i."""
+
+    def __init__(self, mark: bool = True) -> None:
+        self.sites: list[Site] = []
+        self._mark = mark  # without it, sites are collected and the jaxpr stays as it is
+        self._done: dict[int, tuple[Any, Any, tuple[int, ...]]] = {}
+
+    def jaxpr(self, jaxpr: Any) -> tuple[Any, tuple[int, ...]]:
+        """Return the tagged jaxpr and its sites.
+
+        One object in gives one object out: a function that is called twice must stay one function in the
+        lowered program. The entry holds the original, so that its `id` is not used again.
+        """
+        if id(jaxpr) not in self._done:
+            inner = open_jaxpr(jaxpr)
+            if inner is jaxpr:
+                made, sites = (
+                    zip(*[self._equation(e) for e in inner.eqns], strict=True) if inner.eqns else ((), ())
+                )
+                tagged = inner.replace(eqns=list(made)) if self._mark else jaxpr
+                self._done[id(jaxpr)] = (jaxpr, tagged, tuple(sites))
+            else:
+                tagged, sites = self.jaxpr(inner)
+                closed = jaxpr.replace(jaxpr=tagged) if self._mark else jaxpr
+                self._done[id(jaxpr)] = (jaxpr, closed, sites)
+        return self._done[id(jaxpr)][1:]
+
+    def _equation(self, equation: Any) -> tuple[Any, int]:
+        number = len(self.sites)
+        self.sites.append(Site(equation, ()))
+        params = {key: self._value(value) for key, value in equation.params.items()}
+        inside = tuple((open_jaxpr(body), self.jaxpr(body)[1]) for body in bodies(equation))
+        self.sites[number] = Site(equation, inside)
+        if not self._mark:
+            return equation, number
+        info = equation.source_info
+        stack = info.name_stack.extend(f"jgq{number}_")
+        return equation.replace(params=params, source_info=info.replace(name_stack=stack)), number
+
+    def _value(self, value: Any) -> Any:
+        if type(value) in (tuple, list):
+            return type(value)(self._value(item) for item in value)
+        return self.jaxpr(value)[0] if hasattr(open_jaxpr(value), "eqns") else value
+
+
+def replay(fn: Callable[..., Any], traced: Any, tagged: Any, options: dict[str, Any]) -> Any:
+    """Return a jitted function with the signature of `fn` whose body is the jaxpr `tagged`."""
+    run, out_tree = jex_core.jaxpr_as_fun(tagged), traced.out_tree
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        # Static arguments arrive as they are; the jaxpr takes the others.
+        leaves = [leaf for leaf in jax.tree.leaves((args, kwargs)) if isinstance(leaf, jax.core.Tracer)]
+        return jax.tree.unflatten(out_tree, run(*leaves))
+
+    functools.update_wrapper(wrapper, fn)
+    wrapper.__name__ = traced.fun_name  # names the module in the lowered text
+    return jax.jit(wrapper, **options)
+
+
+@functools.cache
+def works() -> bool:
+    """Return whether tags come out at the other end in this process, tried once on a small function.
+
+    Tagging uses methods of JAX's objects that no page documents. Where they are missing, `stages` links by
+    source line instead.
+    """
+
+    def probe(x: Any) -> Any:
+        return x + 1
+
+    try:
+        traced = jax.jit(probe).trace(jax.ShapeDtypeStruct((), "float32"))
+        tagged, _ = Tagger().jaxpr(traced.jaxpr)
+        text = replay(probe, traced, tagged, {}).trace(jax.ShapeDtypeStruct((), "float32")).lower()
+        return tags(text.as_text(debug_info=True)) != ()
+    except Exception:  # whatever is missing, the answer is "no"
+        return False
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """One equation per place that it is called from, numbered in program order."""
+
+    id: int
+    site: int
+    path: tuple[int, ...]  # sites from the outermost call to this equation
+    ancestors: tuple[int, ...]  # numbers of the equations that contain it, outermost first
+    live: bool
+    body: Any  # the jaxpr it stands in
+
+
+# A tree of nested calls doubles per level; beyond this many, equations are counted once per text line.
+_MOST_NODES = 20_000
+
+
+class Nodes:
+    """All nodes of a tagged jaxpr, with look-up by the tags that a name carries."""
+
+    def __init__(
+        self, jaxpr: Any, top: Sequence[int], sites: Sequence[Site], live: Callable[..., Any]
+    ) -> None:
+        self.all: list[Node] = []
+        self.sites = sites
+        self.by_site: dict[int, list[int]] = {}
+        self._live = live
+        self._expand(open_jaxpr(jaxpr), top, (), (), True)
+
+    def _expand(self, jaxpr: Any, order: Sequence[int], path: tuple, ancestors: tuple, used: Any) -> None:
+        for site, (live, inner_used) in zip(order, self._live(jaxpr, used), strict=True):
+            if len(self.all) >= _MOST_NODES and site in self.by_site:
+                continue
+            node = Node(len(self.all), site, (*path, site), ancestors, live, jaxpr)
+            self.all.append(node)
+            self.by_site.setdefault(site, []).append(node.id)
+            for body, inner in self.sites[site].bodies:
+                self._expand(body, inner, node.path, (*ancestors, node.id), inner_used)
+
+    def find(self, path: Sequence[int]) -> frozenset[int]:
+        """Return the nodes that a name's tags mean: those of the last tag, reached by way of the others."""
+        if not path:
+            return frozenset()
+        found = self.by_site.get(path[-1], [])
+        if len(found) > 1:
+            found = [n for n in found if _is_subsequence(path, self.all[n].path)] or found
+        return frozenset(found)
+
+    def children(self) -> dict[int, list[int]]:
+        """Return, for each node with a body, the nodes inside."""
+        inside: dict[int, list[int]] = {}
+        for node in self.all:
+            for ancestor in node.ancestors:
+                inside.setdefault(ancestor, []).append(node.id)
+        return inside
+
+
+def _is_subsequence(part: Sequence[int], whole: Sequence[int]) -> bool:
+    rest = iter(whole)
+    return all(item in rest for item in part)

@@ -1,0 +1,210 @@
+"""Donation: what happens to the donated array, and when nothing happens."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+UNUSABLE = "Some donated buffers were not usable"
+
+
+def fresh():
+    return jnp.arange(4.0) + 0.0
+
+
+def double(x):
+    return x * 2
+
+
+@pytest.mark.claim(
+    "donated-array-is-deleted",
+    "An array that was donated is deleted: any later use of its values raises 'Array has been deleted'.",
+)
+def test_donated_array_is_deleted():
+    x = fresh()
+    jax.jit(double, donate_argnums=0)(x)
+    assert x.is_deleted()
+    with pytest.raises(RuntimeError, match="Array has been deleted"):
+        x + 1
+
+
+@pytest.mark.wrong_twin("donated-array-is-deleted")
+def test_wrong_twin_donated_array_stays_usable():
+    x = fresh()
+    jax.jit(double, donate_argnums=0)(x)
+    assert not x.is_deleted()
+
+
+@pytest.mark.claim("donated-array-keeps-its-shape", "The shape and dtype of a deleted array can still be read.")
+def test_donated_array_keeps_its_shape():
+    x = fresh()
+    jax.jit(double, donate_argnums=0)(x)
+    assert (x.shape, x.dtype) == ((4,), jnp.float32)
+
+
+@pytest.mark.claim(
+    "donated-buffer-is-reused",
+    "The memory of a donated array becomes the memory of a result of the same shape and dtype.",
+)
+def test_donated_buffer_is_reused():
+    x = fresh()
+    address = x.unsafe_buffer_pointer()
+    assert jax.jit(double, donate_argnums=0)(x).unsafe_buffer_pointer() == address
+
+
+@pytest.mark.claim(
+    "donation-needs-the-same-size-only",
+    "A donated float32 array can hold an int32 result, or a reshaped one: the number of bytes counts.",
+)
+@pytest.mark.parametrize("change", [lambda x: x.astype(jnp.int32), lambda x: x.reshape(2, 2).T], ids=["int32", "reshaped"])
+def test_donation_needs_the_same_size_only(change):
+    x = fresh()
+    jax.jit(change, donate_argnums=0)(x)
+    assert x.is_deleted()
+
+
+@pytest.mark.claim(
+    "donated-keyword-is-donated",
+    "donate_argnums also donates an argument that is passed by keyword, and donate_argnames one that is passed by position.",
+)
+def test_donated_keyword_is_donated():
+    x, y = fresh(), fresh()
+    jax.jit(double, donate_argnums=0)(x=x)
+    jax.jit(double, donate_argnames="x")(y)
+    assert x.is_deleted()
+    assert y.is_deleted()
+
+
+@pytest.mark.claim("donating-a-tree-donates-every-leaf", "Donating a container donates every array in it.")
+def test_donating_a_tree_donates_every_leaf():
+    tree = {"w": fresh(), "b": [fresh()]}
+    jax.jit(lambda t: jax.tree_util.tree_map(double, t), donate_argnums=0)(tree)
+    assert all(x.is_deleted() for x in jax.tree_util.tree_leaves(tree))
+
+
+@pytest.mark.claim(
+    "unusable-donation-warns",
+    "A donated array whose memory fits no result is not deleted, and a UserWarning names it.",
+)
+def test_unusable_donation_warns():
+    x = fresh()
+    with pytest.warns(UserWarning, match=UNUSABLE):
+        jax.jit(jnp.sum, donate_argnums=0)(x)
+    assert not x.is_deleted()
+
+
+@pytest.mark.claim(
+    "second-donation-finds-no-place",
+    "Two donated arrays and one result: the first is deleted, the second is not, with a warning.",
+)
+def test_second_donation_finds_no_place():
+    x, y = fresh(), fresh()
+    with pytest.warns(UserWarning, match=UNUSABLE):
+        jax.jit(jnp.add, donate_argnums=(0, 1))(x, y)
+    assert x.is_deleted()
+    assert not y.is_deleted()
+
+
+@pytest.mark.claim(
+    "donation-to-a-smaller-type-is-ignored-silently",
+    "Donating a float32 array to a bfloat16 result does nothing, without a warning.",
+)
+def test_donation_to_a_smaller_type_is_ignored_silently():
+    x = fresh()
+    jax.jit(lambda x: x.astype(jnp.bfloat16), donate_argnums=0)(x)
+    assert not x.is_deleted()
+
+
+@pytest.mark.claim(
+    "unused-donation-is-ignored-silently",
+    "Donating an argument that the function does not use does nothing, without a warning.",
+)
+def test_unused_donation_is_ignored_silently():
+    x = fresh()
+    jax.jit(lambda x, y: y, donate_argnums=0)(x, 1.0)
+    assert not x.is_deleted()
+
+
+@pytest.mark.claim("numpy-donation-is-ignored-silently", "Donating a NumPy array does nothing, without a warning: it stays as it was.")
+def test_numpy_donation_is_ignored_silently():
+    x = np.arange(4, dtype=np.float32)
+    jax.jit(double, donate_argnums=0)(x)
+    assert x.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.claim(
+    "numpy-view-blocks-donation",
+    "On a CPU, an array that a NumPy view still points to is not deleted when donated: the memory is shared, so JAX copies.",
+)
+def test_numpy_view_blocks_donation():
+    x = fresh()
+    if x.devices() != {jax.devices("cpu")[0]}:
+        pytest.skip("not applicable: the array is not in the memory that NumPy reads")
+    view = np.asarray(x)
+    jax.jit(double, donate_argnums=0)(x)
+    assert not x.is_deleted()
+    assert view.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.claim("donating-one-array-twice-fails", "Passing the same array to two donated parameters raises an error.")
+def test_donating_one_array_twice_fails():
+    x = fresh()
+    with pytest.raises(Exception, match="donate the same buffer twice"):
+        jax.jit(lambda a, b: (a + b, a - b), donate_argnums=(0, 1))(x, x)
+
+
+@pytest.mark.claim("donating-an-array-used-elsewhere-fails", "Passing the same array to a donated and to another parameter raises an error.")
+def test_donating_an_array_used_elsewhere_fails():
+    x = fresh()
+    with pytest.raises(Exception, match="previously donated"):
+        jax.jit(lambda a, b: a + b, donate_argnums=0)(x, x)
+
+
+@pytest.mark.claim("static-and-donated-exclude-each-other", "A parameter cannot be both static and donated: jit refuses it at once.")
+def test_static_and_donated_exclude_each_other():
+    with pytest.raises(ValueError, match="cannot intersect"):
+        jax.jit(lambda x, n: x * n, static_argnums=1, donate_argnums=1)
+
+
+@pytest.mark.claim(
+    "inner-donation-is-ignored",
+    "Donation counts at the outermost jit only: a jitted function that donates leaves its argument alone when called inside another.",
+)
+def test_inner_donation_is_ignored():
+    inner = jax.jit(double, donate_argnums=0)
+    x = fresh()
+    assert jax.jit(lambda x: inner(x) + x)(x).tolist() == [0, 3, 6, 9]
+    assert not x.is_deleted()
+
+
+@pytest.mark.claim(
+    "donation-is-visible-in-the-text",
+    "Donation shows in the lowered text as an aliased argument, and in the compiled text as an input-output alias.",
+)
+def test_donation_is_visible_in_the_text():
+    for donate, seen in ((0, True), ((), False)):
+        lowered = jax.jit(double, donate_argnums=donate).lower(fresh())
+        assert ("tf.aliasing_output" in lowered.as_text()) is seen
+        assert ("input_output_alias" in lowered.compile().as_text()) is seen
+
+
+@pytest.mark.claim("disable-jit-disables-donation", "Under disable_jit nothing is donated: a program that wrongly reuses a donated array works there.")
+def test_disable_jit_disables_donation():
+    x = fresh()
+    with jax.disable_jit():
+        jax.jit(double, donate_argnums=0)(x)
+    assert not x.is_deleted()
+
+
+@pytest.mark.claim(
+    "debug-nans-switches-donation-off-for-good",
+    "A function first compiled under debug_nans does not donate, and still does not after debug_nans is off again.",
+)
+def test_debug_nans_switches_donation_off_for_good():
+    f = jax.jit(lambda x: x * 2, donate_argnums=0)
+    x, y = fresh(), fresh()
+    with jax.debug_nans(True):
+        f(x)
+    f(y)
+    assert not x.is_deleted()
+    assert not y.is_deleted()

@@ -1,0 +1,125 @@
+"""The built site as a visitor without a browser finds it."""
+
+import json
+import os
+import re
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+
+ROOT = Path(__file__).parents[2]
+HTML = ROOT / "docs" / "_build" / "html"
+PAGES = sorted(p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if "_static" not in p.parts)
+LESSONS = [p for p in PAGES if p.startswith("learn/") and p != "learn/index.html"]
+_GENERATED = {"genindex.html", "search.html", "404.html", "py-modindex.html"}
+_LARGEST_PAGE = 600  # KiB of HTML; what a phone on a slow line can still open
+_LARGEST_REFERENCE = 1500  # KiB; complete lists are long on purpose
+
+
+@cache
+def soup(page):
+    return BeautifulSoup((HTML / page).read_text("utf-8"), "html.parser")
+
+
+@cache
+def targets(page):
+    return {element["id"] for element in soup(page).find_all(id=True)}
+
+
+def test_there_is_a_site():
+    assert {"index.html", "status.html"} <= set(PAGES)
+    assert LESSONS
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_inside_the_site_leads_somewhere(page):
+    dead = []
+    for link in soup(page).select("a[href]"):
+        parts = urlsplit(link["href"])
+        if parts.scheme or parts.netloc or link["href"] in ("#", "") or page == "404.html":
+            continue
+        path = (HTML / page).parent / unquote(parts.path) if parts.path else HTML / page
+        target = Path(os.path.normpath(path))
+        target = target / "index.html" if target.is_dir() else target
+        if not target.exists():
+            dead.append(link["href"])
+        elif parts.fragment and target.suffix == ".html":
+            if unquote(parts.fragment) not in targets(target.relative_to(HTML).as_posix()):
+                dead.append(link["href"])
+    assert dead == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_of_the_building_machine_is_in_a_page(page):
+    text = (HTML / page).read_text("utf-8")
+    home = str(Path.home())
+    for trace in (str(ROOT), "ipykernel_", "site-packages/", *([home + "/"] if len(home) > 1 else [])):
+        assert trace not in text, f"{page} shows {trace!r}"
+    assert not re.search(r"\b0x[0-9a-f]{9,16}\b", text)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_is_fetched_from_elsewhere(page):
+    outside = [
+        element.get(attribute)
+        for tag, attribute in (("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"))
+        for element in soup(page).find_all(tag)
+        if urlsplit(element.get(attribute) or "").netloc and element.get("rel") != ["canonical"]
+    ]
+    assert outside == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pictures_say_what_they_show(page):
+    document = soup(page)
+    assert [i for i in document.find_all("img") if i.get("alt") is None] == []
+    assert [s for s in document.select("svg[role=img]") if not (s.get("aria-label") or "").strip()] == []
+    assert "@@alt@@" not in str(document)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_headings_descend_without_gaps(page):
+    levels = [int(h.name[1]) for h in soup(page).select("article h1, article h2, article h3, article h4")]
+    if page in _GENERATED:
+        return
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_light_enough(page):
+    limit = _LARGEST_REFERENCE if page.startswith("reference/") else _LARGEST_PAGE
+    assert (HTML / page).stat().st_size / 1024 <= limit
+
+
+@pytest.mark.parametrize("page", LESSONS)
+def test_a_lesson_asks_answers_and_lets_practise(page):
+    document = soup(page)
+    for box in ("question", "predict", "takeaway", "exercise"):
+        assert document.select(f"div.guide-{box}"), f"{page} has no box {box!r}"
+    assert document.select("div.cell.tag_solution div.cell_output"), f"{page} has no executed solution"
+    assert document.select("figure.guide-figure svg"), f"{page} has no figure"
+
+
+@pytest.mark.parametrize("page", LESSONS)
+def test_a_lesson_was_executed_and_says_when(page):
+    assert soup(page).select_one("p.executed-on") is not None
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_cells_fail_only_where_they_say_so(page):
+    for cell in soup(page).select("div.cell"):
+        if cell.select_one("div.output.traceback"):
+            assert "tag_raises-exception" in cell["class"]
+
+
+def test_status_is_also_data():
+    status = json.loads((HTML / "status.json").read_text("utf-8"))
+    executed = {row["page"]: row for row in status["pages"]}
+    assert {p.removesuffix(".html") for p in LESSONS} <= set(executed)
+    assert all(row["cells"] > 0 and row["seconds"] > 0 for row in executed.values())
+    assert status["environment"]["devices"]

@@ -1,0 +1,214 @@
+"""The error catalogue is true: every example does what it says on the installed JAX, every repair runs."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import re
+import subprocess
+import sys
+import traceback
+import types
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jitguide._errors import Entry, _catalogue, catalogue, explain
+
+ONE_DEVICE = [entry for entry in catalogue() if entry.devices <= 1]
+RAISING = [(entry, code) for entry in ONE_DEVICE if entry.error for code in entry.examples]
+SILENT = [(entry, code) for entry in ONE_DEVICE if not entry.error for code in entry.examples]
+
+OTHER_CLASSES = {
+    "use-after-donation": {"ValueError"},  # JAX 0.10 checks the buffers of a call later
+    "pickle-of-jitted-function": {"PicklingError"},  # depends on where the function was defined
+}
+# Recognised by what is printed or logged, or by a warning that needs a larger array.
+SEEN_ELSEWHERE = {"formatted-tracer", "compiles-again", "new-function-compiles-again", "captured-constants"}
+
+PAGES = {
+    *(f"learn/{page}" for page in ("control-flow", "shapes", "in-place")),
+    *(f"howto/{page}" for page in ("recompiles", "slow-first-call", "slower-with-jit", "wrong-timing")),
+    *(f"howto/{page}" for page in ("tracer-errors", "changing-shapes", "printing", "stale-state", "methods")),
+    *(f"howto/{page}" for page in ("leaked-tracers", "arguments", "memory", "captured-constants", "nan")),
+    *(f"howto/{page}" for page in ("random-keys", "different-results", "callbacks", "testing", "startup")),
+    *(f"howto/{page}" for page in ("ahead-of-time", "threads", "devices", "profiling")),
+}
+
+
+@pytest.fixture(autouse=True)
+def _drop_coroutines(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Collect the coroutine of the `async def` example here, so that its warning reaches no later test."""
+    yield
+    if "async-function" in request.node.name:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gc.collect()
+
+
+def execute(code: str, path: Path) -> list[str]:
+    """Run `code` as a module with a file, so that pickle finds its names and tracebacks its source.
+
+    Returns the texts of the warnings.
+    """
+    path.write_text(code, encoding="utf-8")
+    module = types.ModuleType("catalogue_example")
+    vars(module).update(jax=jax, jnp=jnp, np=np)
+    with warnings.catch_warnings(record=True) as seen, pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("always")
+        patch.setitem(sys.modules, module.__name__, module)
+        exec(compile(code, str(path), "exec"), vars(module))
+    return [str(w.message) for w in seen]
+
+
+def ids(pairs: list[tuple[Entry, str]]) -> list[str]:
+    return [f"{entry.key}-{entry.examples.index(code)}" for entry, code in pairs]
+
+
+@pytest.mark.parametrize(("entry", "code"), RAISING, ids=ids(RAISING))
+def test_the_example_raises_the_class_that_is_named_and_is_recognised(
+    entry: Entry, code: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 -- the class is what is looked at
+        execute(code, tmp_path / "example.py")
+    assert entry.error is not None
+    names = {c.__name__ for c in type(caught.value).__mro__}
+    assert names & ({entry.error.rpartition(".")[2]} | OTHER_CLASSES.get(entry.key, set())), str(caught.value)
+    assert explain(caught.value).key == entry.key, f"{type(caught.value)} {caught.value}"
+
+
+@pytest.mark.parametrize(("entry", "code"), RAISING, ids=ids(RAISING))
+def test_the_example_is_recognised_from_its_pasted_traceback(entry: Entry, code: str, tmp_path: Path) -> None:
+    program = tmp_path / "example.py"
+    with pytest.raises(BaseException) as caught:  # noqa: PT011
+        execute(code, program)
+    text = "".join(traceback.format_exception(caught.value))
+    assert explain(text).key == entry.key, text
+
+
+@pytest.mark.parametrize(("entry", "code"), SILENT, ids=ids(SILENT))
+def test_the_silent_example_does_what_it_asserts(entry: Entry, code: str, tmp_path: Path) -> None:
+    assert code.splitlines()[-1].strip().startswith("assert ")
+    seen = execute(code, tmp_path / "example.py")
+    for text in seen:
+        assert explain(f"UserWarning: {text}").key == entry.key, text
+    if entry.patterns and entry.key not in SEEN_ELSEWHERE:
+        assert seen, "the entry is recognised by a warning, and none was given"
+
+
+@pytest.mark.parametrize("entry", ONE_DEVICE, ids=lambda entry: entry.key)
+def test_the_repair_runs_without_a_warning(entry: Entry, tmp_path: Path) -> None:
+    assert execute(entry.repair, tmp_path / "repair.py") == []
+
+
+def test_entries_for_two_devices_hold_on_two_cpu_devices(tmp_path: Path) -> None:
+    program = """
+import json, sys, traceback
+import jax, jax.numpy as jnp, numpy as np
+jax.config.update("jax_num_cpu_devices", 2)
+from jitguide._errors import catalogue, explain
+
+def run(code):
+    path = sys.argv[1]
+    open(path, "w").write(code)
+    try:
+        exec(compile(code, path, "exec"), {"jax": jax, "jnp": jnp, "np": np})
+    except Exception as error:
+        return [c.__name__ for c in type(error).__mro__], explain(error).key, str(error)
+
+seen = {e.key: [[run(c) for c in e.examples], run(e.repair)] for e in catalogue() if e.devices > 1}
+print("RESULT", json.dumps(seen))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "example.py")],
+        cwd=Path(__file__).parent.parent,
+        env=os.environ | {"JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    print(done.stdout)
+    seen = json.loads(done.stdout.partition("RESULT")[2])
+    entries = {entry.key: entry for entry in catalogue() if entry.devices > 1}
+    assert seen.keys() == entries.keys()
+    assert len(seen) >= 4
+    for key, (examples, repair) in seen.items():
+        assert repair is None, (key, repair)
+        for outcome in examples:
+            if entries[key].error is None:
+                assert outcome is None, outcome
+            else:
+                assert outcome is not None, key
+                assert entries[key].error.rpartition(".")[2] in outcome[0], outcome
+                assert outcome[1] == key, outcome
+
+
+def test_keys_are_unique_kebab_case() -> None:
+    keys = [entry.key for entry in catalogue()]
+    assert len(set(keys)) == len(keys)
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", key) for key in keys)
+
+
+@pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.key)
+def test_the_entry_is_complete(entry: Entry) -> None:
+    assert entry.examples
+    assert entry.page in PAGES
+    assert entry.cause.endswith(".")
+    assert entry.cost.endswith(".")
+    assert not entry.title.endswith(".")
+    assert entry.patterns or entry.error is None, "an error that nothing recognises"
+    for code in (*entry.examples, entry.repair):
+        assert max(map(len, code.splitlines())) <= 100
+        compile(code, entry.key, "exec")
+    for pattern in (*entry.patterns, *entry.source):
+        re.compile(pattern)
+
+
+def test_a_printed_tracer_is_recognised(capsys: pytest.CaptureFixture[str]) -> None:
+    jax.jit(lambda x: (print(x), x)[1])(1.0)
+    assert explain(capsys.readouterr().out).key == "formatted-tracer"
+
+
+def test_the_log_of_a_recompilation_is_recognised(caplog: pytest.LogCaptureFixture) -> None:
+    f = jax.jit(lambda x: x * 3)
+    three, four = jnp.ones(3), jnp.ones(4)
+    f(three)
+    with jax.log_compiles():
+        f(four)
+    assert explain(caplog.text).key == "compiles-again"
+
+
+def test_the_explanation_of_a_cache_miss_is_recognised(caplog: pytest.LogCaptureFixture) -> None:
+    f = jax.jit(lambda x: x * 3)
+    three, four = jnp.ones(3), jnp.ones(4)
+    with jax.explain_cache_misses():
+        f(three)
+    assert explain(caplog.text).key == "new-function-compiles-again"
+    caplog.clear()
+    with jax.explain_cache_misses():
+        f(four)
+    assert explain(caplog.text).key == "compiles-again"
+
+
+def test_the_warning_about_captured_constants_is_recognised() -> None:
+    table = jnp.arange(1000.0)
+    before = jax.config.jax_captured_constants_warn_bytes
+    jax.config.update("jax_captured_constants_warn_bytes", 100)
+    try:
+        with pytest.warns(UserWarning, match="constants") as seen:
+            jax.jit(lambda i: table[i])(0)
+    finally:
+        jax.config.update("jax_captured_constants_warn_bytes", before)
+    assert explain(f"UserWarning: {seen[0].message}").key == "captured-constants"
+
+
+def test_every_file_of_the_catalogue_is_read() -> None:
+    files = {path.stem for path in Path(_catalogue.__file__).with_name("catalogue").iterdir()}
+    assert files == set(_catalogue.GROUPS)

@@ -1,0 +1,287 @@
+"""Each rule of `check` finds its own fault, stays silent on sound code, and says what to do."""
+
+import html
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jitguide import _check, _jaxprs, _rules
+from jitguide._check import check
+from jitguide._costs import Costs
+from jitguide._watch import watch
+
+MIB = (512, 512)  # of float32: one MiB
+TABLE = np.ones(MIB, np.float32)
+
+
+def ones(*shape):
+    return jnp.asarray(np.ones(shape, np.float32))
+
+
+def only(fn, *args, **kwargs):
+    """Return the one finding of a check that runs nothing, so that no timing is in it."""
+    findings = check(fn, *args, run=False, **kwargs)
+    assert len(findings) == 1, findings
+    return findings.findings[0]
+
+
+def test_a_clean_function_is_said_to_be_clean():
+    findings = check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3), run=False)
+    assert findings.kinds == ()
+    assert repr(findings).startswith("<lambda>: nothing found. Looked at retraces, static values, ")
+    assert list(findings) == []
+
+
+def test_example_calls_that_compile_again_are_counted_by_reason():
+    fn = jax.jit(lambda x: x * 2)
+    found = only(fn, calls=[(ones(n),) for n in (2, 3, 4, 2)])
+    assert found.kind == "retrace"
+    assert found.sentence == (
+        "`x` changed shape, float32[2] → float32[3]. It makes 2 of 4 example calls compile again."
+    )
+    assert found.advice == "jit compiles once per shape. Pad to a few sizes, or mask."
+
+
+def test_numpy_for_jax_is_no_retrace():
+    fn = jax.jit(lambda x: x * 2)
+    assert check(fn, ones(2), calls=[(np.ones(2, np.float32),)], run=False).kinds == ()
+
+
+def test_a_commitment_is_a_retrace_of_the_compile():
+    fn = jax.jit(lambda x: x * 2)
+    found = only(fn, ones(2), calls=[(jax.device_put(ones(2), jax.devices()[0]),)])
+    assert "changed commitment" in found.sentence
+
+
+def test_a_weak_carry_is_found():
+    found = only(jax.jit(lambda c: c + jnp.float32(1)), 0.0)
+    assert found.kind == "retrace"
+    assert found.sentence.startswith("`c` is a weakly typed float32[] (Python float), and the result ")
+    assert "jnp.asarray(0, jnp.float32)" in found.advice
+
+
+def test_a_weak_leaf_of_a_carry_is_named():
+    fn = jax.jit(lambda c, x: ({"n": c["n"] + x.sum()}, x))
+    assert only(fn, {"n": 0.0}, ones(3)).sentence.startswith("`c['n']` is a weakly typed")
+
+
+def test_an_unhashable_static_value_stops_the_rest():
+    findings = check(jax.jit(lambda x, n: x, static_argnames="n"), ones(2), n=[1])
+    assert findings.kinds == ("static",)
+    assert findings.findings[0].sentence == "Static `n` = [1] is a list, which cannot be hashed."
+    assert repr(findings).endswith("Nothing else was looked at: it cannot be traced.")
+
+
+def test_a_static_float_is_found():
+    found = only(jax.jit(lambda x, lr: x * lr, static_argnames="lr"), ones(2), lr=0.1)
+    assert found.sentence == "Static `lr` = 0.1 is a float: each value of it compiles another program."
+
+
+def test_a_static_object_that_compares_by_identity_is_found():
+    class Settings:
+        pass
+
+    found = only(jax.jit(lambda x, s: x, static_argnames="s"), ones(2), s=Settings())
+    assert found.sentence.startswith("Static `s` is a `Settings`, which compares by identity")
+
+
+def test_sound_static_values_are_not_mentioned():
+    fn = jax.jit(lambda x, n, f: f(x) * n, static_argnames=("n", "f"))
+    assert check(fn, ones(2), n=3, f=jnp.sin, run=False).kinds == ()
+
+
+def test_a_captured_constant_is_found_by_name_and_size():
+    big = ones(*MIB)
+    found = only(jax.jit(lambda x: x @ big), ones(3, 512))
+    assert found.sentence == "The program contains `big` float32[512,512] (1 MiB)."
+    assert found.kind == "constant"
+
+
+def test_a_captured_constant_of_an_inner_jit_is_found():
+    big = ones(*MIB)
+    inner = jax.jit(lambda y: y @ big)
+    assert only(jax.jit(lambda x: inner(x) + 1), ones(3, 512)).kind == "constant"
+
+
+def test_a_small_constant_is_no_finding():
+    small = ones(3)
+    assert check(jax.jit(lambda x: x + small), ones(3), run=False).kinds == ()
+
+
+def test_an_unrolled_loop_is_found_with_its_length_and_body():
+    @jax.jit
+    def steps(x):
+        for _ in range(30):
+            x = jnp.sin(x) * 1.5 + 1
+        return x
+
+    found = only(steps, ones(3))
+    assert found.sentence == (
+        "The program contains 30 copies of the same 3 operations, from `sin` on: a Python loop was unrolled."
+    )
+
+
+def test_a_loop_of_jax_is_not_called_unrolled():
+    fn = jax.jit(lambda x: jax.lax.fori_loop(0, 100, lambda i, c: jnp.sin(c), x))
+    assert check(fn, ones(3), run=False).kinds == ()
+
+
+def test_an_unrolled_loop_inside_another_loop_is_found():
+    def body(c, _):
+        for _ in range(10):
+            c = jnp.sin(c)
+        return c, None
+
+    found = only(jax.jit(lambda x: jax.lax.scan(body, x, length=3)[0]), ones(3))
+    assert "10 copies of the same 1 operation," in found.sentence
+
+
+def test_a_donation_that_would_help_is_found():
+    found = only(jax.jit(lambda x, y: x + y.sum()), ones(*MIB), ones(3))
+    assert found.sentence == "`x` has 1 MiB in the shape and dtype of a result, and is not donated."
+    assert "donate_argnames='x'" in found.advice
+
+
+@pytest.mark.parametrize("option", [{"donate_argnums": 0}, {"donate_argnames": "x"}])
+def test_a_donated_argument_is_not_mentioned_and_stays_usable(option):
+    x = ones(*MIB)
+    fn = jax.jit(lambda x: jnp.sin(x) * 2, **option)
+    assert "donation" not in check(fn, x).kinds
+    assert not x.is_deleted()
+
+
+def test_one_result_takes_one_argument_only():
+    found = only(jax.jit(lambda x, y: x + y), ones(*MIB), ones(*MIB))
+    assert found.sentence.startswith("`x`")
+
+
+def test_leaves_of_a_tree_are_added_up():
+    fn = jax.jit(lambda p: jax.tree.map(lambda leaf: leaf * 2, p))
+    assert only(fn, {"a": ones(*MIB), "b": ones(*MIB)}).sentence.startswith("`p` has 2 MiB")
+
+
+def test_calls_back_to_python_are_found_and_never_run():
+    ran = []
+
+    @jax.jit
+    def talks(x):
+        jax.debug.callback(lambda v: ran.append(v), x)
+        return x + 1
+
+    findings = check(talks, ones(3))
+    assert findings.kinds == ("host round trip",)
+    assert "`debug_callback`" in findings.findings[0].sentence
+    assert findings.costs.jitted is None
+    assert ran == []
+
+
+def test_a_call_back_in_a_loop_is_said_to_be_in_a_loop():
+    def body(c, _):
+        jax.debug.print("{c}", c=c)
+        return c, None
+
+    found = only(jax.jit(lambda x: jax.lax.scan(body, x, length=3)[0]), ones(3))
+    assert found.sentence.endswith("At least one is in a loop.")
+
+
+def test_the_break_even_is_judged_on_costs():
+    late = Costs(0.0, 0.0, compile=1.0, jitted=1e-6, plain=1e-4)
+    assert [f.sentence for f in _rules.break_even(late)] == [
+        "A jitted call takes 1.0 µs, a plain one 100 µs: the compile is earned back only after about 10000 calls."
+    ]
+    noise = Costs(0.0, 0.0, compile=1.0, jitted=0.95, plain=1.0)
+    assert next(_rules.break_even(noise)).sentence.endswith(
+        ": no clear gain, so the compile is not earned back."
+    )
+    assert list(_rules.break_even(Costs(0.0, 0.0, compile=1.0, jitted=0.01, plain=1.0))) == []
+    assert list(_rules.break_even(Costs())) == []
+
+
+def test_costs_are_measured_when_the_function_may_run():
+    costs = check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3)).costs
+    assert None not in (costs.trace, costs.lower, costs.compile, costs.jitted, costs.plain)
+    assert str(costs).startswith("Roughly: trace ")
+
+
+def test_shapes_may_stand_for_arrays():
+    findings = check(jax.jit(lambda x: jnp.sin(x) * 2), jax.ShapeDtypeStruct((3,), "float32"))
+    assert findings.kinds == ()
+    assert findings.costs.jitted is None
+
+
+def test_a_watched_function_and_a_method_are_checked_too():
+    f = watch(jax.jit(lambda x: jnp.sin(x) * 2))
+    assert check(f, ones(3), run=False).kinds == ()
+    assert f.calls == ()
+
+    class Model:
+        @jax.jit
+        def apply(self, x):
+            return x
+
+    jax.tree_util.register_static(Model)
+    assert check(Model().apply, ones(3), run=False).kinds == ()
+
+
+def test_findings_are_readable_as_text_html_and_data():
+    findings = check(jax.jit(lambda x, lr: x * lr, static_argnames="lr"), ones(2), lr=0.1, run=False)
+    lines = repr(findings).splitlines()
+    assert lines[0] == "<lambda>: 1 finding"
+    assert lines[1].startswith("1. static: Static `lr` = 0.1 is a float")
+    assert lines[2].endswith("(See howto/static-arguments.)")
+    assert html.escape("<lambda>: 1 finding") in findings._repr_html_()
+    assert str(findings.findings[0]).startswith("static: Static")
+    assert json.loads(json.dumps(findings.to_dict()))["findings"][0]["kind"] == "static"
+
+
+def test_every_kind_has_a_page_without_an_address():
+    assert all(page.startswith(("howto/", "learn/", "reference/")) for page in _check._rules.PAGES.values())
+
+
+def plain(x):
+    return x
+
+
+BAD = {
+    "not callable": ((3,), "got 3 of type int, which cannot be called."),
+    "not jitted": ((plain, 1), "`plain` is not jitted. Write check(jax.jit(plain), ...)."),
+    "too few arguments": ((jax.jit(plain),), "missing a required argument: 'x'. Pass example arguments"),
+    "no array": ((jax.jit(plain), "abc"), "argument `x` is 'abc' of type str, which is no array"),
+}
+
+
+@pytest.mark.parametrize(("args", "message"), BAD.values(), ids=BAD)
+def test_what_cannot_be_checked_is_refused_in_words(args, message):
+    with pytest.raises(TypeError) as caught:
+        check(*args)
+    assert str(caught.value).startswith("check(fn, ...) ")
+    assert message in str(caught.value)
+
+
+def test_a_compiled_program_is_refused_in_words():
+    with pytest.raises(TypeError, match="holds no trace to look at"):
+        check(jax.jit(plain).lower(1.0).compile(), 1.0)
+
+
+def test_a_check_inside_a_trace_is_refused_in_words():
+    with pytest.raises(RuntimeError, match="Call it outside of jit, grad and vmap"):
+        jax.jit(lambda x: check(jax.jit(plain), x) and x)(1.0)
+
+
+def test_an_error_of_the_function_reaches_the_reader_unchanged():
+    with pytest.raises(jax.errors.TracerBoolConversionError):
+        check(jax.jit(lambda x: 1 if x else 2), True)
+
+
+@pytest.mark.parametrize("times", [7, 8])
+def test_seven_copies_are_ordinary_code(times):
+    def repeat(x):
+        for _ in range(times):
+            x = jnp.sin(x)
+        return x
+
+    found = _jaxprs.unrolled(jax.jit(repeat).trace(1.0).jaxpr)
+    assert (found and found.times) == (None if times == 7 else 8)

@@ -1,0 +1,367 @@
+"""`expect_error` passes only for the announced error; `explain` finds, ranks, or says that it cannot."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jitguide._errors import catalogue, expect_error, explain
+from jitguide._errors._text import clean, first_sentence, jax_link
+
+BOOL = jax.errors.TracerBoolConversionError
+
+
+@jax.jit
+def branches(x: jax.Array) -> jax.Array:
+    if x > 0:
+        return x
+    return -x
+
+
+# --- expect_error ------------------------------------------------------------------------------------------
+
+
+def test_the_expected_error_is_printed_with_line_caret_and_link(capsys: pytest.CaptureFixture[str]) -> None:
+    with expect_error(BOOL) as caught:
+        branches(1.0)
+    kind, place, line, caret, link = capsys.readouterr().out.splitlines()
+    assert (
+        kind == "TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]."
+    )
+    assert place.startswith("  at test_errors.py:")
+    assert place.endswith(", in branches")
+    assert line == "    if x > 0:"
+    assert caret == "       ^^^^^"
+    assert link.startswith("  See https://docs.jax.dev/")
+    assert repr(caught).splitlines() == [kind, place, line, caret, link]
+
+
+def test_the_caught_error_keeps_class_message_and_explanation() -> None:
+    with expect_error(ValueError, BOOL) as caught:
+        branches(1.0)
+    assert caught.type is BOOL
+    assert "depends on the value of the argument x" in caught.message
+    assert str(Path(__file__).parent) not in caught.message
+    assert caught.explanation.key == "python-if-on-tracer"
+    assert caught.line is not None
+    assert caught.line.text == "if x > 0:"
+
+
+def test_a_subclass_of_the_expected_class_passes() -> None:
+    with expect_error(TypeError) as caught:
+        branches(1.0)
+    assert caught.type is BOOL
+
+
+def test_a_block_without_an_error_fails() -> None:
+    message = (
+        "The block was to raise TracerBoolConversionError or ValueError, but it ended without an error. "
+        "Remove expect_error, or change the block so that it fails."
+    )
+    with pytest.raises(AssertionError) as failure, expect_error(BOOL, ValueError):
+        pass
+    assert str(failure.value) == message
+
+
+def test_another_class_fails_and_is_chained() -> None:
+    with pytest.raises(AssertionError) as failure, expect_error(BOOL):
+        raise ValueError("No room left. Try again.")
+    assert str(failure.value) == (
+        "The block was to raise TracerBoolConversionError, but it raised ValueError: No room left. "
+        "Expect that class instead, or change the block."
+    )
+    assert isinstance(failure.value.__cause__, ValueError)
+
+
+def test_an_interrupt_stays_an_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt), expect_error(BOOL):
+        raise KeyboardInterrupt
+
+
+def test_nothing_is_printed_when_the_expectation_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(AssertionError), expect_error(BOOL):
+        pass
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "expect_error needs at least one exception class. Write for example expect_error(TypeError)."),
+        (
+            ((TypeError, ValueError),),
+            "expect_error takes exception classes one by one, not a tuple. "
+            "Write expect_error(A, B) instead of expect_error((A, B)).",
+        ),
+        (
+            (TypeError("x"),),
+            "expect_error takes an exception class, not the exception TypeError(). "
+            "Write expect_error(TypeError).",
+        ),
+        (
+            ("TypeError",),
+            "expect_error takes exception classes, not 'TypeError' of type str. "
+            "Write for example expect_error(TypeError).",
+        ),
+        (
+            (int,),
+            "expect_error takes exception classes, not <class 'int'> of type type. "
+            "Write for example expect_error(TypeError).",
+        ),
+    ],
+)
+def test_what_is_no_exception_class_is_refused_at_once(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        expect_error(*arguments)  # type: ignore[arg-type]
+    assert str(refused.value) == message
+
+
+def test_attributes_are_refused_before_the_block_has_ended() -> None:
+    with expect_error(ValueError) as caught:
+        assert repr(caught) == "CaughtError(nothing yet)"
+        with pytest.raises(RuntimeError, match=r"Nothing is caught yet.*Read the attributes after"):
+            _ = caught.type
+        raise ValueError("now")
+    assert caught.type is ValueError
+
+
+def test_an_error_without_a_message_prints_its_class(capsys: pytest.CaptureFixture[str]) -> None:
+    with expect_error(ValueError):
+        raise ValueError
+    assert capsys.readouterr().out.splitlines()[0] == "ValueError"
+
+
+def test_the_caret_counts_characters_and_not_bytes() -> None:
+    with expect_error(ZeroDivisionError) as caught:
+        _ = "äöü×" and 1 / 0
+    line = caught.line
+    assert line is not None
+    assert line.text[line.start : line.end] == "1 / 0"
+
+
+def test_a_failing_part_of_several_lines_is_marked_to_the_end_of_the_first() -> None:
+    with expect_error(ValueError) as caught:
+        _ = int(
+            "x",
+            10,
+        )
+    assert caught.line is not None
+    assert caught.line.text == "_ = int("
+    assert str(caught.line).splitlines()[-1] == "        ^^^^"
+
+
+def test_a_program_without_source_prints_no_line() -> None:
+    with expect_error(ZeroDivisionError) as caught:
+        exec(compile("1 / 0", "<nowhere>", "exec"), {"__name__": "elsewhere"})
+    assert "at " not in repr(caught) or "test_errors" in repr(caught)
+
+
+def test_the_exception_is_not_kept_alive() -> None:
+    class Big:
+        pass
+
+    def fail() -> None:
+        big = Big()
+        alive.append(weakref.ref(big))
+        raise ValueError("with a local")
+
+    alive: list[weakref.ref[Big]] = []
+    with expect_error(ValueError) as caught:
+        fail()
+    gc.collect()
+    assert caught.type is ValueError
+    assert alive[0]() is None
+
+
+# --- explain -----------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_text_says_so_and_points_to_the_index() -> None:
+    found = explain("the printer is on fire")
+    assert not found.found
+    assert found.key is None
+    assert repr(found) == (
+        "This text matches no entry of the error catalogue.\n"
+        "Look through the error index of the guide: reference/errors"
+    )
+    assert "reference/errors" in found._repr_html_()
+
+
+def test_the_failing_line_decides_between_entries_with_one_message() -> None:
+    text = (
+        'File "a.py", line 3, in f\n    {}\njax.errors.TracerBoolConversionError: '
+        "Attempted boolean conversion of traced array with shape bool[]."
+    )
+    assert explain(text.format("while x < 3:")).key == "python-while-on-tracer"
+    assert explain(text.format("assert x > 0")).key == "assert-on-tracer"
+    assert explain(text.format("y = max(x, 0)")).key == "builtin-max-on-tracer"
+    assert explain(text.format("something(x)")).key == "python-if-on-tracer"
+
+
+def test_further_matches_are_listed_after_the_best() -> None:
+    found = explain("Attempted boolean conversion of traced array with shape bool[].")
+    assert found.key == "python-if-on-tracer"
+    assert "python-while-on-tracer" in found.others
+    assert len(found.others) <= 4
+    assert "See also: " in repr(found)
+
+
+def test_the_cause_of_an_unknown_error_is_explained() -> None:
+    def train() -> None:
+        try:
+            branches(1.0)
+        except TypeError as error:
+            raise LookupError("training failed") from error
+
+    with pytest.raises(LookupError) as caught:
+        train()
+    assert explain(caught.value).key == "python-if-on-tracer"
+
+
+def test_the_last_of_chained_tracebacks_is_explained_first() -> None:
+    first = "TypeError: unhashable type: 'DynamicJaxprTracer'"
+    last = "TypeError: JAX arrays are immutable and do not support in-place item assignment."
+    joint = "\n\nDuring handling of the above exception, another exception occurred:\n\n"
+    assert explain(first + joint + last).key == "item-assignment"
+    assert explain(last + joint + first).key == "tracer-as-key"
+    assert explain(last + joint + "KeyError: 3").key == "item-assignment"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x1b[31mTypeError\x1b[0m: JAX arrays are immutable and do not support in-place item assignment.",
+        "TypeError: JAX arrays are immutable and do\r\nnot support",
+        "E       TypeError: JAX arrays are immutable and do not support in-place item assignment.",
+        "typeerror: jax arrays are immutable",
+    ],
+)
+def test_colours_line_ends_and_test_reports_do_no_harm(text: str) -> None:
+    assert explain(text).key == "item-assignment"
+
+
+def test_the_notebook_arrow_marks_the_failing_line() -> None:
+    text = (
+        "TracerBoolConversionError                 Traceback (most recent call last)\n"
+        "Cell In[1], line 3\n      2 def f(x):\n----> 3     while x < 10:\n      4         x = x * 2\n\n"
+        "TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]."
+    )
+    assert explain(text).key == "python-while-on-tracer"
+
+
+def test_a_long_text_is_explained_quickly() -> None:
+    assert not explain("nothing to see here / or there \\ at all. " * 20_000).found
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        (
+            3,
+            TypeError,
+            "explain takes an exception or a text, not int. "
+            "Pass the exception that you caught, or the text of the traceback.",
+        ),
+        (
+            TypeError,
+            TypeError,
+            "explain takes an exception, not its class TypeError: the message decides. "
+            "Pass the exception that you caught, or the text of the traceback.",
+        ),
+        (
+            "  \n",
+            ValueError,
+            "The text given to explain is empty. Paste the error message or the whole traceback.",
+        ),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(given: object, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as refused:
+        explain(given)  # type: ignore[arg-type]
+    assert str(refused.value) == message
+
+
+def test_an_explanation_shows_everything_the_entry_knows() -> None:
+    entry = next(e for e in catalogue() if e.key == "item-assignment")
+    found = explain("JAX arrays are immutable")
+    text, page = repr(found), found._repr_html_()
+    for part in (entry.title, entry.error, entry.cause, entry.cost, entry.page):
+        assert part is not None
+        assert part in text
+    assert "x.at[0].set(1)" in text
+    assert "x.at[0].set(1)" in page
+    assert json.loads(json.dumps(found.to_dict()))["key"] == "item-assignment"
+
+
+def test_html_is_escaped() -> None:
+    page = explain("unsupported format string passed to DynamicJaxprTracer.__format__")._repr_html_()
+    assert "{x:.2f}&#x27;" in page
+    with_angle = explain("A large amount of constants were captured during lowering")._repr_html_()
+    assert "dense&lt;" in with_angle
+    assert "<script" not in page
+
+
+# --- text --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("f at /home/me/a b.py", "f at <directory> b.py"),
+        ("f at /home/me/train.py:7 for jit", "f at train.py:7 for jit"),
+        (
+            "see https://docs.jax.dev/en/latest/errors.html#a",
+            "see https://docs.jax.dev/en/latest/errors.html#a",
+        ),
+        ('File "/home/my name/train.py", line 3', 'File "train.py", line 3'),
+        ("in ~/work/train.py:3", "in train.py:3"),
+        ("in C:\\Users\\me\\train.py:3", "in train.py:3"),
+        ("file:///home/me/train.py", "train.py"),
+        ("in /tmp/ipykernel_4711/123.py:2", "in <cell>:2"),
+        ("under /home/me", "under <directory>"),
+        ("under /home/me.", "under <directory>."),
+        ("<function f at 0x7f00deadbeef>", "<function f>"),
+        ("a / b / c and 3/4 and x/y", "a / b / c and 3/4 and x/y"),
+        ("kept\n--------------------\nFor simplicity, JAX has removed its internal frames from it.", "kept"),
+    ],
+)
+def test_texts_lose_directories_addresses_and_notes(raw: str, expected: str) -> None:
+    assert clean(raw) == expected
+
+
+def test_the_first_sentence_ends_before_the_next_one_begins() -> None:
+    assert first_sentence("\n  Shapes of jax.Array e.g. (3,) differ. Try again.") == (
+        "Shapes of jax.Array e.g. (3,) differ."
+    )
+    assert first_sentence("no full stop") == "no full stop"
+    assert first_sentence("") == ""
+
+
+def test_the_link_is_taken_from_the_message() -> None:
+    assert (
+        jax_link("See https://docs.jax.dev/101/errors.html, or ask.")
+        == "https://docs.jax.dev/101/errors.html"
+    )
+    assert jax_link("See https://numpy.org/doc") is None
+
+
+def test_a_leaked_tracer_is_explained_from_the_line_that_uses_it() -> None:
+    kept = []
+
+    @jax.jit
+    def f(x: jax.Array) -> jax.Array:
+        kept.append(x * 2)
+        return x
+
+    f(jnp.ones(()))
+    with expect_error(jax.errors.UnexpectedTracerError) as caught:
+        kept[0] + 1
+    assert caught.explanation.key == "leaked-tracer"
+    assert caught.line is not None
+    assert caught.line.text == "kept[0] + 1"
