@@ -36,6 +36,7 @@ exclude_patterns = ["_build", "_ext", "_ipython", "_data"]
 nb_execution_mode = "off"  # _ext.execution runs the pages; MyST-NB only renders them
 nb_custom_formats = {".md": ["_ext.execution.read", {}, False]}
 guide_store = os.environ.get("JITGUIDE_STORE", str(_HERE.parent / "build" / "execution"))
+nb_render_error_lexer = "text"  # the build keeps the message only, which no traceback lexer understands
 nb_merge_streams = True  # one block for what a cell prints
 nb_render_markdown_format = "myst"
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "attrs_block", "substitution"]
@@ -46,6 +47,7 @@ suppress_warnings = []  # nothing is suppressed: every warning is an error
 nitpicky = True
 nitpick_ignore_regex = [
     (r"py:.*", r"(jax|jaxlib|numpy|np|matplotlib|collections|contextlib|types|typing)\b.*"),  # their docs own those names
+    (r"py:.*", r"jitguide\._.*"),  # parts of results, described where they stand
     (r"py:.*", r"(optional|callable|Axes|Callable|Mapping|Sequence|Any|T)"),  # words of annotations
 ]
 # The inventory is a file of the repository: the build is the same on line and off line.

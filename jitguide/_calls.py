@@ -7,8 +7,10 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from statistics import median
+from itertools import groupby
 from typing import Any
+
+import numpy as np
 
 from jitguide._reasons import Reason
 from jitguide._render import duration, html_table, table
@@ -28,6 +30,8 @@ _NOT_COUNTED = (
     'Calls marked "not counted" are unknown: JAX did not report its work as expected, or other code removed '
     "the listener."
 )
+# More rows than this are not read; the first and the last tell what happens.
+_MAX_ROWS = 40
 _NEED_NO_ADVICE = ("first call", "raised")
 _HEADER = ("call", "outcome", "seconds", "trace", "lower", "compile", "why")
 _NUMERIC = (2, 3, 4, 5)
@@ -100,8 +104,9 @@ class CallLog:
     @property
     def last(self) -> Call | None:
         """The last call; None before the first."""
-        calls = self.calls
-        return calls[-1] if calls else None
+        with self._lock:
+            count = len(self._seconds)
+            return (self._work.get(count) or Call(count, "hit", self._seconds[-1])) if count else None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -149,19 +154,19 @@ class CallLog:
         if found != expected:
             lines = [f"  call {call.index}: {call.reason}" for call in calls if which(call)]
             raise AssertionError(
-                f"`{self.__name__}` {did} in {found} of {len(calls)} calls, and {expected} were expected.\n"
+                f"`{self.__name__}` {did} in {found} of {len(calls)} calls; expected: {expected}.\n"
                 + ("\n".join(lines) or f"  No call {did}: the programs were there before.")
             )
 
     def _view(self) -> dict[str, Any]:
         calls = self.calls
-        counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()) or "none"
+        counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()) or "none yet"
         notes = [*_advices(calls), *([_NOT_COUNTED] if "not counted" in self.counts else [])]
         return {
             "header": _HEADER,
             "rows": _rows(calls),
             "numeric": _NUMERIC,
-            "title": f"{self.__name__}: {len(calls)} calls ({counts})",
+            "title": f"{self.__name__}: {len(calls)} call{'s' * (len(calls) != 1)} ({counts})",
             "notes": notes,
         }
 
@@ -178,26 +183,35 @@ class CallLog:
 
 
 def _rows(calls: Sequence[Call]) -> list[list[str]]:
-    """Return the cells of a table of calls; each run of hits is one row with its median."""
-    cells: list[list[str]] = []
-    start = 0
-    while start < len(calls):
-        stop = start + 1
-        while calls[start].outcome == "hit" and stop < len(calls) and calls[stop].outcome == "hit":
-            stop += 1
-        cells.append(_row(calls[start:stop]))
-        start = stop
-    return cells
+    """Return the cells of a table of calls; calls in a row that did the same little are one row."""
+    runs = [list(run) for _, run in groupby(calls, key=_sameness)]
+    if len(runs) <= _MAX_ROWS:
+        return [_row(run) for run in runs]
+    half = _MAX_ROWS // 2
+    left_out = sum(len(run) for run in runs[half:-half])
+    gap = ["…", f"{left_out} calls", "", "", "", "", "not shown; see `.calls`"]
+    return [*map(_row, runs[:half]), gap, *map(_row, runs[-half:])]
+
+
+def _sameness(call: Call) -> object:
+    idle = call.outcome in ("hit", "left the fast path")
+    return (call.outcome, call.reason) if idle else call.index
 
 
 def _row(run: Sequence[Call]) -> list[str]:
     first, last = run[0], run[-1]
     phases = ["" if s is None else duration(s) for s in (first.trace, first.lower, first.compile)]
-    seconds = duration(median(call.seconds for call in run))
-    if len(run) > 1:
-        return [f"{first.index}–{last.index}", f"{len(run)} hits", seconds, *phases, "(median)"]
+    seconds = duration(float(np.median([call.seconds for call in run])))
     why = first.reason.sentence if first.reason else ""
-    return [str(first.index), first.outcome, seconds, *phases, why]
+    if len(run) == 1:
+        return [str(first.index), first.outcome, seconds, *phases, why]
+    return [
+        f"{first.index}–{last.index}",
+        f"{first.outcome}, {len(run)} times",
+        seconds,
+        *phases,
+        why or "(median)",
+    ]
 
 
 def _advices(calls: Sequence[Call]) -> list[str]:

@@ -82,7 +82,7 @@ class Findings:
 
 
 def check(
-    fn: Callable, *args: Any, calls: Sequence[Sequence[Any]] = (), run: bool = True, **kwargs: Any
+    fn: Callable, /, *args: Any, calls: Sequence[Sequence[Any]] = (), run: bool = True, **kwargs: Any
 ) -> Findings:
     """Return what in a jitted function costs time or memory for nothing, found from example calls.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from statistics import median
 from time import perf_counter
 from typing import Any
 
 import jax
+import numpy as np
 
 from jitguide._events import can_count, recording
 from jitguide._render import duration
@@ -78,7 +78,7 @@ def _seconds(fn: Callable, args: tuple, kwargs: Mapping[str, Any], copy: bool) -
     taken = [_once(fn, args, kwargs, copy)]  # the first call compiles, or fills the caches of the operations
     while taken[0] < _LONG and len(taken) <= _REPEATS:
         taken.append(_once(fn, args, kwargs, copy))
-    return median(taken[1:] or taken)
+    return float(np.median(taken[1:] or taken))
 
 
 def _once(fn: Callable, args: tuple, kwargs: Mapping[str, Any], copy: bool) -> float:

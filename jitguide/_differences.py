@@ -12,8 +12,6 @@ from typing import Any
 from jitguide._reasons import KINDS, TRACE, Reason, reaches, reason
 from jitguide._signature import Argument, Leaf, Signature, show
 
-# Comparing takes about 20 µs per earlier call; a function with more signatures has a problem of another kind.
-_MAX_COMPARED = 100
 _MAX_ALSO = 2
 # Containers whose own data are keys or nothing; other nodes keep static fields there.
 _CONTAINERS = (dict, tuple, list, type(None))
@@ -32,7 +30,7 @@ def explain(name: str, now: Signature, earlier: Sequence[Signature], layer: str)
     if not earlier:
         return reason("first call", name, advice="" if layer == TRACE else _DONE_BEFORE)
     best = min(
-        (differences(signature, now) for signature in reversed(earlier[-_MAX_COMPARED:])),
+        (differences(signature, now) for signature in reversed(earlier)),
         key=lambda found: (len(found), -len(_fitting(found, layer))),
     )
     fitting = _fitting(best, layer)
@@ -160,6 +158,8 @@ def _node(structure: Any) -> str:
 
 
 def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
+    if before == now:
+        return
     types = (before.type, now.type)
     if before.dtype != now.dtype:
         yield reason("dtype", name, *types)

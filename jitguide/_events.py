@@ -170,7 +170,7 @@ def _self_test() -> bool | None:
 
     outer, _local.open = _local.open, []
     try:
-        with recording() as events:
+        with recording() as events, jax.log_compiles(False), jax.explain_cache_misses(False):
             jax.jit(jitguide_self_test).trace().lower().compile()
     except Exception:
         return None  # such as inside `jax.no_tracing()`: nothing was learned, so test again later

@@ -11,6 +11,8 @@ from jitguide._differences import differences, explain
 from jitguide._reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._signature import Signature
 
+# Comparing with one takes about 20 µs. A function with more kinds of calls has a problem that no list solves.
+_MAX_KNOWN = 100
 # Where functions were made -> the last function made there, and its history; both may be gone.
 _places: dict[tuple, tuple[weakref.ref, weakref.ref]] = {}
 _places_lock = threading.Lock()
@@ -33,7 +35,7 @@ class History:
     def forget(self) -> None:
         """Note that the caches were cleared."""
         with self._lock:
-            self._forgotten += self._known
+            self._forgotten = [*self._forgotten, *self._known][-_MAX_KNOWN:]
             self._known = []
 
     @property
@@ -59,6 +61,7 @@ class History:
             found = self._explain(name, now, layer, first)
             if found.kind not in ("unknown", "options", "no fast path"):
                 self._known.append(now)
+                del self._known[:-_MAX_KNOWN]
             if slow and not self.is_slow(now):
                 self._slow.append(now)
         return found
@@ -78,13 +81,17 @@ class History:
 def history_of(fun: Callable) -> History:
     """Return the history of a function object; a new one if it was never watched."""
     place = _place(fun)
+    try:
+        this = weakref.ref(fun)
+    except TypeError:  # a few callables of C
+        return History()
     with _places_lock:
         last_fun, last_history = _places.get(place, (None, None))
         same = last_fun is not None and last_fun() is fun
         history = last_history() if same else None
         if history is None:
             history = History(remade=bool(place) and last_fun is not None and not same)
-            _places[place] = (weakref.ref(fun), weakref.ref(history))
+            _places[place] = (this, weakref.ref(history))
     return history
 
 

@@ -219,7 +219,7 @@ def _matmul_peak(dtype: str, sizes: tuple[int, ...], bursts: int) -> MatmulPeak:
 def best_seconds(
     step: Callable[[], Any], bursts: int, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """Return the seconds of one call in the fastest of `bursts` bursts of calls, each with one wait at its end."""
+    """Return the seconds of one call in the fastest of `bursts` bursts; each burst waits once, at its end."""
     import jax
 
     def burst(calls: int) -> float:

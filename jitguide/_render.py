@@ -17,7 +17,7 @@ _STYLE = (
     ".jg table{border-collapse:collapse;width:auto}"
     ".jg th,.jg td{padding:.15em .8em;text-align:left;border:0;background:none}"
     ".jg thead th{border-bottom:1px solid currentColor}"
-    ".jg td.jg-num,.jg th.jg-num{text-align:right;font-variant-numeric:tabular-nums}"
+    ".jg td.jg-num,.jg th.jg-num{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}"
     ".jg caption{text-align:left;font-weight:600;padding:.2em .8em;caption-side:top}"
     ".jg p{margin:.3em .8em}</style>"
 )

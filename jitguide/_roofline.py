@@ -1,31 +1,33 @@
-"""How close a function comes to what the device can do: against a copy of its bytes, and against the peaks."""
+"""How close a function comes to what the device can do: against a copy of its bytes and against peaks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
+
+import jax
 
 from jitguide import _render
 from jitguide._peaks import CopyPeak, MatmulPeak, copier, peaks, rate
+from jitguide._stats import Ratio
+from jitguide._timing import compare
 
-# Below this the cost of a call is most of the time of a copy: on the CPUs that were measured, a call took about
-# 10 µs, and a copy of 1 MiB as long.
+# Below this the cost of a call is most of the time of a copy: on a CPU a call took about 10 µs when measured,
+# and a copy of 1 MiB as long.
 _SMALL_BYTES = 2**20
-_SMALL_NOTE = "So few bytes are moved that both times are mostly the cost of a call."
+_MISSING = "not available"
+_SMALL_NOTE = "So few bytes are moved that the time of the copy is mostly the cost of a call."
 _LOOP_NOTE = "The program has a loop: XLA counts its body once, so operations and bytes accessed are too low."
-_BOUND_NOTE = (
+# From here on the C library was seen to hand out fresh pages for each result: 5 times the time of reused ones.
+_FRESH_BYTES = 32 * 2**20
+_FRESH_NOTE = (
+    "A result this large is fresh memory at each call, which the copy is spared; donation spares it too."
+)
+_COUNT_NOTE = (
     "XLA's counts are estimates: what stays in cache counts as accessed, sin or exp as no operation."
 )
-
-
-class RatioLike(Protocol):
-    """A ratio with the ends of its interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Roofline:
         notes: Sentences on what limits these numbers.
     """
 
-    copy_ratio: RatioLike
+    copy_ratio: Ratio
     seconds: float
     bytes_in: int
     bytes_out: int
@@ -90,31 +92,22 @@ class Roofline:
     def _headline(self) -> str:
         r = self.copy_ratio
         value, low, high = (_render.significant(x) for x in (r.value, r.low, r.high))
-        return f"takes {value} times as long as copying the same bytes ({low} to {high})"
+        return f"takes {value} times as long as copying the same bytes ({low}–{high})"
 
     def _rows(self) -> list[tuple[str, str, str]]:
         copy, matmul = self.copy_peak, self.matmul_peak
         of_copy = f"{rate(copy.bytes_per_second, 'B/s')} ({_render.size(copy.working_set)} working set)"
-        of_matmul = (
-            f"{rate(matmul.flops_per_second, 'FLOP/s')} ({matmul.dtype} matmul)"
-            if matmul
-            else "not available"
+        of_matmul = f"{rate(matmul.flops_per_second, 'FLOP/s')} ({matmul.dtype} matmul)" if matmul else ""
+        passes = (
+            "" if self.passes is None else f"{_render.significant(self.passes)} passes over bytes in and out"
         )
-        missing = "not available"
+        operations = _MISSING if self.flops is None else rate(self.flops, "FLOP")
         return [
             ("time of a call", _render.duration(self.seconds), ""),
             ("bytes in and out", _render.size(self.bytes_moved), _percent(self.bandwidth_fraction, of_copy)),
-            (
-                "bytes accessed",
-                _render.size(self.bytes_accessed),
-                missing if self.passes is None else _times(self.passes),
-            ),
-            (
-                "operations",
-                missing if self.flops is None else rate(self.flops, "FLOP"),
-                _percent(self.flops_fraction, of_matmul),
-            ),
-            ("nearer ceiling", self.bound_by or missing, ""),
+            ("bytes accessed", _render.size(self.bytes_accessed), passes or _MISSING),
+            ("operations", operations, _percent(self.flops_fraction, of_matmul)),
+            ("nearer ceiling", self.bound_by or _MISSING, ""),
         ]
 
     def __repr__(self) -> str:
@@ -129,19 +122,22 @@ class Roofline:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as data that `json.dumps` accepts, in bytes and seconds."""
-        r = self.copy_ratio
-        derived = ("bytes_moved", "passes", "bandwidth_fraction", "flops_fraction", "bound_by")
+        plain = (
+            "seconds",
+            "bytes_in",
+            "bytes_out",
+            "bytes_moved",
+            "bytes_accessed",
+            "passes",
+            "flops",
+            "dtype",
+        )
+        derived = ("bandwidth_fraction", "flops_fraction", "bound_by", "device")
         return {
-            **{
-                name: getattr(self, name)
-                for name in ("seconds", "bytes_in", "bytes_out", "bytes_accessed", "flops")
-            },
-            **{name: getattr(self, name) for name in derived},
-            "copy_ratio": {"value": r.value, "low": r.low, "high": r.high},
+            **{name: getattr(self, name) for name in (*plain, *derived)},
+            "copy_ratio": self.copy_ratio.to_dict(),
             "copy_peak": asdict(self.copy_peak),
             "matmul_peak": asdict(self.matmul_peak) if self.matmul_peak else None,
-            "dtype": self.dtype,
-            "device": self.device,
             "notes": list(self.notes),
         }
 
@@ -166,6 +162,7 @@ def roofline(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Roofline:
     Raises:
         TypeError: If `fn` is no function or a compiled program.
         ValueError: If `fn` donates an argument, or neither takes nor returns an array.
+        RuntimeError: If it is called inside a function that JAX traces.
 
     Example:
         >>> import jax.numpy as jnp
@@ -173,9 +170,7 @@ def roofline(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Roofline:
         >>> result.bytes_in, result.bytes_out
         (1048576, 1048576)
     """
-    import jax
-
-    _check_function(fn)
+    _check_call(fn, (args, kwargs))
     jitted = fn if hasattr(fn, "lower") else jax.jit(fn)
     lowered = jitted.lower(*args, **kwargs)
     bytes_in, bytes_out, dtype = _traffic(lowered)
@@ -194,14 +189,12 @@ def roofline(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Roofline:
         copy_peak=ceilings.bandwidth(moved),
         matmul_peak=ceilings.flops(dtype),
         device=ceilings.device,
-        notes=_notes(compiled, moved),
+        notes=_notes(compiled, bytes_in, bytes_out),
     )
 
 
 def _traffic(lowered: Any) -> tuple[int, int, str]:
     """Return the bytes of the arguments, those of the results, and the type of the largest result."""
-    import jax
-
     inputs, outputs = jax.tree.leaves(lowered.args_info), jax.tree.leaves(lowered.out_info)
     if any(getattr(leaf, "donated", False) for leaf in inputs):
         raise ValueError(
@@ -216,9 +209,7 @@ def _traffic(lowered: Any) -> tuple[int, int, str]:
     return bytes_in, bytes_out, str(max(outputs or inputs, key=_nbytes).dtype)
 
 
-def _timed(function: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float, RatioLike]:
-    from jitguide._timing import compare
-
+def _timed(function: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float, Ratio]:
     found = compare({"function": function, "copy": copy}, baseline="function", check=None, control=False)
     timing = next(t for t in found.timings if t.name == "function")
     return timing.median, found.speedup("copy")
@@ -236,13 +227,18 @@ def _cost(compiled: Any) -> dict[str, float]:
     return {name: float(n) for name, n in wanted.items() if n is not None and n >= 0 and math.isfinite(n)}
 
 
-def _notes(compiled: Any, moved: int) -> tuple[str, ...]:
+def _notes(compiled: Any, bytes_in: int, bytes_out: int) -> tuple[str, ...]:
     try:
         text = compiled.as_text() or ""
     except Exception:  # not every backend gives its program away
         text = ""
-    loop = [_LOOP_NOTE] if " while(" in text else []
-    return (*loop, *([_SMALL_NOTE] if moved < _SMALL_BYTES else []), _BOUND_NOTE)
+    notes = {
+        _LOOP_NOTE: " while(" in text,
+        _SMALL_NOTE: bytes_in + bytes_out < _SMALL_BYTES,
+        _FRESH_NOTE: bytes_out >= _FRESH_BYTES and jax.default_backend() == "cpu",
+        _COUNT_NOTE: True,
+    }
+    return tuple(note for note, holds in notes.items() if holds)
 
 
 def _nbytes(leaf: Any) -> int:
@@ -250,14 +246,10 @@ def _nbytes(leaf: Any) -> int:
 
 
 def _percent(fraction: float | None, peak: str) -> str:
-    return "not available" if fraction is None else f"{_render.significant(100 * fraction)} % of {peak}"
+    return _MISSING if fraction is None else f"{_render.significant(100 * fraction)} % of {peak}"
 
 
-def _times(passes: float) -> str:
-    return f"{_render.significant(passes)} passes over bytes in and out"
-
-
-def _check_function(fn: Any) -> None:
+def _check_call(fn: Any, arguments: Any) -> None:
     if not callable(fn):
         raise TypeError(
             f"fn must be a function, not {type(fn).__name__}. "
@@ -265,3 +257,8 @@ def _check_function(fn: Any) -> None:
         )
     if hasattr(fn, "cost_analysis") and not hasattr(fn, "lower"):
         raise TypeError("fn is a compiled program. Pass the jitted function that it was compiled from.")
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arguments)):
+        raise RuntimeError(
+            "roofline was called inside a function that JAX is tracing, where nothing runs. "
+            "Call it outside, with arrays."
+        )

@@ -136,6 +136,5 @@ def _check(seen: Seen, phase: str, expected: int, of: str | Callable | None) -> 
         raise AssertionError(str(error)) from None
     if found != expected:
         what = f" of `{getattr(of, '__name__', of)}`" if of is not None else ""
-        raise AssertionError(
-            f"This block ran {found} {phase}s{what}, and {expected} were expected.\n{seen!r}"
-        )
+        counts = f"{phase.capitalize()}s{what} in this block: {found}; expected: {expected}."
+        raise AssertionError(f"{counts}\n{seen!r}")

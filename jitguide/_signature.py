@@ -36,13 +36,30 @@ class Leaf:
 
     path: str
     origin: str
-    type: str
-    shape: tuple[int, ...]
-    dtype: str
-    weak: bool
+    aval: Any
     committed: bool | None = None
     sharding: Any = None
     layout: Any = None
+
+    @property
+    def type(self) -> str:
+        """Dtype and shape as JAX writes them, such as `float32[8]`."""
+        return str(self.aval).lstrip("~")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape; empty for a leaf that has none."""
+        return tuple(getattr(self.aval, "shape", ()))
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype."""
+        return str(getattr(self.aval, "dtype", self.aval))
+
+    @property
+    def weak(self) -> bool:
+        """Whether the type is weak, as that of a Python number."""
+        return bool(getattr(self.aval, "weak_type", False))
 
 
 @dataclass(frozen=True)
@@ -165,28 +182,16 @@ def _argument(name: str, keyword: bool, value: Any, static: bool) -> Argument:
 
 def _leaf(path: str, leaf: Any) -> Leaf | None:
     try:
-        kind = jax.typeof(leaf)
+        aval = jax.typeof(leaf)
     except Exception:
         return None
-    weak = bool(getattr(kind, "weak_type", False))
-    common = {
-        "path": path,
-        "origin": _origin(leaf),
-        "type": str(kind).lstrip("~"),
-        "shape": tuple(getattr(kind, "shape", ())),
-        "dtype": str(getattr(kind, "dtype", kind)),
-        "weak": weak,
-    }
     if not isinstance(leaf, jax.Array):
-        return Leaf(**common)
+        return Leaf(path, _origin(leaf), aval)
     layout = getattr(_read(leaf, "format"), "layout", None)  # None for a donated array
-    committed = _read(leaf, "committed")
-    return Leaf(**common, committed=committed, sharding=_read(leaf, "sharding"), layout=layout)
+    return Leaf(path, "jax.Array", aval, _read(leaf, "committed"), _read(leaf, "sharding"), layout)
 
 
 def _origin(leaf: Any) -> str:
-    if isinstance(leaf, jax.Array):
-        return "jax.Array"
     if isinstance(leaf, np.ndarray | np.generic):
         return "NumPy array"
     if isinstance(leaf, bool | int | float | complex):

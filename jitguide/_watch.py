@@ -27,10 +27,10 @@ _OUTCOME = {  # of the deepest phase
 
 
 @overload
-def watch(fn: None = None) -> Seen: ...
+def watch(fn: None = None, /) -> Seen: ...
 @overload
-def watch(fn: Callable, *, static: Iterable[str] = ()) -> Watched: ...
-def watch(fn: Callable | None = None, *, static: Iterable[str] = ()) -> Watched | Seen:
+def watch(fn: Callable, /, *, static: Iterable[str] = ()) -> Watched: ...
+def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watched | Seen:
     """Return `fn` in a form that records what each call made JAX do, and why.
 
     Without a function, return a context manager that records what the code in its block makes JAX do, by
@@ -103,14 +103,14 @@ class Watched(CallLog):
         self.__wrapped__ = getattr(fn, "__wrapped__", fn)
         self._names = _names_in_events(self.__wrapped__)
         self._history = history_of(self.__wrapped__)
-        self._can_count: bool | None = None
+        self._can_count = False
         self._last_size = 0
         self._worked = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not at_top_level():
             return self._fn(*args, **kwargs)
-        if self._can_count is None:
+        if not self._can_count:
             self._can_count = _events.can_count()
         stack, events, size = _events.open_lists(), [], self._size()
         stack.append(events)
@@ -184,6 +184,8 @@ class Watched(CallLog):
         slow = self._has_effects(args, kwargs)
         why = self._history.learn(name, signature, layer, slow=slow, first=not self._worked)
         self._worked = True
+        if outcome is None and why.kind == "unknown":  # another thread's call made the fast path grow
+            return "hit", None, ""
         return outcome or "left the fast path", why, str(signature)
 
     def _has_effects(self, args: tuple, kwargs: dict) -> bool:

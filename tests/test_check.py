@@ -190,7 +190,8 @@ def test_a_call_back_in_a_loop_is_said_to_be_in_a_loop():
 def test_the_break_even_is_judged_on_costs():
     late = Costs(0.0, 0.0, compile=1.0, jitted=1e-6, plain=1e-4)
     assert [f.sentence for f in _rules.break_even(late)] == [
-        "A jitted call takes 1.0 µs, a plain one 100 µs: the compile is earned back only after about 10000 calls."
+        "A jitted call takes 1.0 µs, a plain one 100 µs: the compile is earned back only after about 10000 "
+        "calls."
     ]
     noise = Costs(0.0, 0.0, compile=1.0, jitted=0.95, plain=1.0)
     assert next(_rules.break_even(noise)).sentence.endswith(

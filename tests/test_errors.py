@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jitguide._errors import catalogue, expect_error, explain
+from jitguide._errors import _frames, catalogue, expect_error, explain
 from jitguide._errors._text import clean, first_sentence, jax_link
 
 BOOL = jax.errors.TracerBoolConversionError
@@ -162,6 +162,12 @@ def test_a_program_without_source_prints_no_line() -> None:
     assert "at " not in repr(caught) or "test_errors" in repr(caught)
 
 
+def test_a_cell_of_a_notebook_is_named_as_such() -> None:
+    assert _frames._file_name("/tmp/ipykernel_4711/123.py") == "<cell>"
+    assert _frames._file_name("<ipython-input-3-abc>") == "<cell>"
+    assert _frames._file_name("/home/me/train.py") == "train.py"
+
+
 def test_the_exception_is_not_kept_alive() -> None:
     class Big:
         pass
@@ -253,6 +259,17 @@ def test_the_notebook_arrow_marks_the_failing_line() -> None:
         "TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]."
     )
     assert explain(text).key == "python-while-on-tracer"
+
+
+def test_an_unknown_error_that_mentions_a_tracer_stays_unknown() -> None:
+    assert not explain("ValueError: the temperature JitTracer(float32[]) is too high").found
+    assert not explain(ValueError("the temperature JitTracer(float32[]) is too high")).found
+    assert explain("the temperature is JitTracer(float32[])").key == "formatted-tracer"
+
+
+def test_a_warning_object_is_explained() -> None:
+    warning = UserWarning("Some donated buffers were not usable: float32[3].")
+    assert explain(warning).key == "donation-not-usable"
 
 
 def test_a_long_text_is_explained_quickly() -> None:

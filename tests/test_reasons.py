@@ -36,7 +36,8 @@ def test_every_kind_makes_a_sentence_and_an_advice(kind):
 
 def test_the_sample_sentence():
     assert str(explain("fn", sign(zeros(12)), [sign(zeros(8))], TRACE)) == (
-        "`x` changed shape, float32[8] → float32[12]: jit compiles once per shape. Pad to a few sizes, or mask."
+        "`x` changed shape, float32[8] → float32[12]: jit compiles once per shape. "
+        "Pad to a few sizes, or mask."
     )
 
 

@@ -4,7 +4,7 @@
   const numbers = (row, key) => (row.dataset[key] || "").split(" ").filter(Boolean);
 
   function connect(view) {
-    const rows = [...view.querySelectorAll(".jgs-r[data-eq]")];
+    const rows = [...view.querySelectorAll("[data-eq]")];
     const said = Object.assign(document.createElement("p"), { className: "jgs-said" });
     said.setAttribute("role", "status"); // read aloud, politely, when a line is chosen
     view.append(said);
@@ -34,7 +34,7 @@
       said.textContent = `Chosen. ${found.join(", ")}.`;
     }
 
-    const rowOf = (event) => event.target.closest(".jgs-r[data-eq]");
+    const rowOf = (event) => event.target.closest("[data-eq]");
     view.addEventListener("pointerover", (event) => pinned || light(rowOf(event)));
     view.addEventListener("pointerleave", () => pinned || light(null));
     view.addEventListener("focusin", (event) => pinned || light(rowOf(event)));
@@ -43,8 +43,10 @@
     view.addEventListener("click", (event) => {
       const row = rowOf(event);
       if (!row || String(window.getSelection())) return; // selecting text is not choosing a line
-      if (event.target.closest("a") && row.id) event.preventDefault();
-      if (!event.target.closest("a") || row.id) pin(row);
+      const link = event.target.closest("a");
+      if (link && !link.closest(".jgs-source")) return; // a number leads to its source line
+      if (link) event.preventDefault();
+      pin(row);
     });
   }
 

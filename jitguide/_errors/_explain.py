@@ -87,6 +87,8 @@ def rank(evidence: _Evidence) -> list[Entry]:
 
 
 def _score(entry: Entry, evidence: _Evidence) -> float | None:
+    if entry.error is None and evidence.classes and not any(c.endswith("Warning") for c in evidence.classes):
+        return None  # something was raised, and this entry is about what raises nothing
     matches = [m for pattern in entry.patterns if (m := re.search(pattern, evidence.message, re.IGNORECASE))]
     if not matches:
         return None

@@ -16,9 +16,9 @@ __all__ = ["Constant", "Equation", "Fusion", "Line", "Stage", "Stages", "View", 
 def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
     """Return what becomes of `fn` on its way to the machine, as four texts linked line by line.
 
-    The function is traced, lowered and compiled for these arguments; it is not run. Each equation is followed
-    by a label that JAX and XLA carry along. XLA keeps one label per instruction, so an operation that it merged
-    into another shows under the other's name; what had to be deduced is marked as such.
+    The function is traced, lowered and compiled for these arguments; it is not run. Each equation is
+    followed by a label that JAX and XLA carry along. XLA keeps one label per instruction, so an operation
+    that it merged into another shows under the other's name; what had to be deduced is marked as such.
 
     Args:
         fn: A function, plain or jitted. Every keyword goes to it, so options of `jax.jit` are set by passing
@@ -30,8 +30,8 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
         A `Stages`. Its `repr` says for each source line what it became; in a notebook it shows four columns.
 
     Raises:
-        TypeError: If `fn` is not callable or already lowered or compiled, or an argument is a tracer. JAX's own
-            errors, and those of `fn`, come through as they are.
+        TypeError: If `fn` is not callable or already lowered or compiled, or an argument is a tracer. JAX's
+            own errors, and those of `fn`, come through as they are.
 
     Example:
         >>> import jax.numpy as jnp
@@ -51,17 +51,17 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
 def _check(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if isinstance(fn, (jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled)):
         raise TypeError(
-            f"stages needs the function itself, and `fn` is a {type(fn).__name__} object, which no longer knows its "
-            "source. Pass the function from which it was made, plain or jitted."
+            f"stages needs the function itself, and `fn` is a {type(fn).__name__} object, which no longer "
+            "knows its source. Pass the function from which it was made, plain or jitted."
         )
     if not callable(fn):
         raise TypeError(
-            f"stages needs a function, and `fn` is {fn!r} of type {type(fn).__name__}. Pass the function and then its "
-            "arguments, as in stages(f, x), not the result of calling it."
+            f"stages needs a function, and `fn` is of type {type(fn).__name__}. Pass the function and then "
+            "its arguments, as in stages(f, x), not the result of calling it."
         )
     for leaf in jax.tree.leaves((args, kwargs)):
         if isinstance(leaf, jax.core.Tracer):
             raise TypeError(
-                f"stages was called inside a function that JAX is tracing: an argument is a tracer of type "
-                f"{jax.typeof(leaf)}, which has no value to look at. Call stages outside of jit, grad and vmap."
+                "stages was called inside a function that JAX is tracing: an argument is a tracer of type "
+                f"{jax.typeof(leaf)}. Call stages outside of jit, grad and vmap, on arrays."
             )

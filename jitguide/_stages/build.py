@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
 
 from jitguide._stages import facts, fallback, hlo_links, source, stablehlo, status
 from jitguide._stages import jaxpr as jaxpr_text
-from jitguide._stages.hlo import BOOKKEEPING, Instruction, Module, ordered
+from jitguide._stages.hlo import Instruction, Module, ordered
 from jitguide._stages.liveness import live_equations
 from jitguide._stages.model import Line, Stage
 from jitguide._stages.result import Stages
@@ -19,31 +19,52 @@ from jitguide._stages.tags import Nodes, Tagger, replay, tags, untag_names, work
 
 BY_LINE = "Linked by source line, not by operation: this JAX does not carry labels through its stages."
 NO_LINKS = "Links are not available: this program's texts carry neither labels nor source lines."
+NO_HLO = "The optimized HLO is not available on this backend."
 NO_HLO_LINKS = "Links to the optimized HLO are not available: the compiled text carries no labels."
 
 
 @dataclasses.dataclass
 class Program:
-    """What JAX made, and how its texts are linked: by "tags" or by "lines"."""
+    """What JAX made, and whether its texts carry tags."""
 
     jaxpr: Any
     nodes: Nodes
     lowered: Any
-    mode: str
+    tagged: bool
 
 
 def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Stages:
     """Trace, lower and compile once, and link what came out."""
-    traced = jitted.trace(*args, **kwargs)
+    traced = _trace(jitted, args, kwargs)
     program = _tagged(jitted, traced, args, kwargs) or _plain(traced)
     compiled = _compile(program.lowered)
-    code = source.code_of(fn)
-    origins = source.Origins(code.co_filename if code else "")
-    places = origins.places(program.nodes)
-    chosen = source.panels(code, [place for place, _ in places], origins.readers)
-    texts, numbers = source.shown_lines(chosen)
-    origin = [(numbers.get(place) if place else None, inside) for place, inside in places]
-    return _result(program, compiled, traced, fn, texts, numbers, origin, origins)
+    shown = source.Shown(source.code_of(fn), program.nodes)
+    found = _link(program, _hlo_text(compiled), shown)
+    return Stages(
+        name=facts.name_of(traced, fn),
+        **{name: _stage(name, rows, shown) for name, rows in found.lines.items()},
+        equations=status.equations(program.nodes, shown.origin, found.lowered, found.places, found.known),
+        fusions=status.fusions(found.module, shown.lines_of),
+        operations=_operations(program.nodes, found),
+        cost=facts.cost(compiled),
+        memory=facts.memory(compiled),
+        constants=facts.constants(traced.jaxpr),
+        donated=facts.donated(traced),
+        notes=(*_banners(program, found), *facts.notes(program.nodes, shown.texts)),
+    )
+
+
+def _trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return jitted.trace(*args, **kwargs)
+    except TypeError as error:
+        # JAX's words for an argument that is no array; the function itself was not reached.
+        if "abstract array" in str(error) or "not a valid JAX type" in str(error):
+            error.add_note(
+                "stages takes the options of jit from the function: to make this argument static, pass "
+                "jax.jit(fn, static_argnames=...) in place of fn."
+            )
+        raise
 
 
 def _tagged(jitted: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program | None:
@@ -62,20 +83,23 @@ def _tagged(jitted: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, A
             return None
     except Exception:  # undocumented parts of JAX failed; the program itself is lowered again, without tags
         return None
-    return Program(tagged, Nodes(tagged, top, tagger.sites, live_equations), lowered, "tags")
+    return Program(tagged, Nodes(tagged, top, tagger.sites, live_equations), lowered, True)
 
 
 def _plain(traced: Any) -> Program:
     tagger = Tagger(mark=False)
     _, top = tagger.jaxpr(traced.jaxpr)
     return Program(
-        traced.jaxpr, Nodes(traced.jaxpr, top, tagger.sites, live_equations), traced.lower(), "lines"
+        traced.jaxpr, Nodes(traced.jaxpr, top, tagger.sites, live_equations), traced.lower(), False
     )
 
 
 @contextlib.contextmanager
 def _labels_in_cache_key() -> Iterator[None]:
-    """Keep the persistent cache from answering with the same program under other labels: its key ignores them."""
+    """Keep the persistent cache from answering with the same program under other labels.
+
+    Its key leaves labels out unless this flag is set.
+    """
     flag = "jax_compilation_cache_include_metadata_in_key"
     before = getattr(jax.config, flag, None)
     if before is None or before:
@@ -100,96 +124,66 @@ def _hlo_text(compiled: Any) -> str:
         return ""
 
 
-def _result(
-    program: Program,
-    compiled: Any,
-    traced: Any,
-    fn: Any,
-    texts: Sequence[str],
-    numbers: dict[source.Place, int],
-    origin: Sequence[tuple[int | None, str]],
-    origins: source.Origins,
-) -> Stages:
-    nodes, by_tag = program.nodes, program.mode == "tags"
-    find = _line_finder(origin, numbers, origins)
-    debug, hlo = program.lowered.as_text(debug_info=True), untag_names(_hlo_text(compiled), nodes)
+@dataclasses.dataclass
+class Links:
+    """The texts as lines with their equations, and what the status of an equation is told from."""
+
+    lines: dict[str, list[Line]]
+    ops: list[stablehlo.Op]
+    module: Module
+    lowered: frozenset[int]  # equations found in the StableHLO text
+    places: dict[int, list[str]]  # where each equation is computed in the HLO text
+    known: bool  # whether the HLO text carries tags; without them no status is told
+
+
+def _link(program: Program, hlo: str, shown: source.Shown) -> Links:
+    nodes, debug = program.nodes, program.lowered.as_text(debug_info=True)
+    hlo = untag_names(hlo, nodes)
     ops, module = stablehlo.read(debug), Module(hlo)
-    if by_tag:
+    if program.tagged:
         stablehlo.link(ops, nodes)
-    emitted: dict[int, set[str]] = {}
-    for op in ops:
-        for equation in op.equations if op.opcode not in ("func", "constant") else ():
-            emitted.setdefault(equation, set()).add(op.opcode)
-    hlo_links.link(
-        module, hlo_links.by_tag(nodes) if by_tag else fallback.from_hlo(hlo, find), emitted, nodes
-    )
-    labelled = any(tags(i.op_name) for i in module.instructions()) if by_tag else False
-    lowered = frozenset(e for op in ops if op.link for e in op.equations)
-    table = status.equations(nodes, origin, lowered, status.places(module), labelled)
-    lines_of = _lines_of([line for line, _ in origin])
-    stages = {
-        "source": source.source_lines(texts, [line for line, _ in origin]),
-        "jaxpr": jaxpr_text.jaxpr_lines(program.jaxpr, nodes.find)
-        if by_tag
-        else fallback.jaxpr_lines(program.jaxpr, find, numbers),
-        "stablehlo": stablehlo.lines(ops, None if by_tag else fallback.from_stablehlo(debug, find)),
-        "hlo": _hlo_lines(module, by_tag),
+        hlo_links.link(module, hlo_links.by_tag(nodes), stablehlo.emitted(ops), nodes)
+        rows = jaxpr_text.jaxpr_lines(program.jaxpr, nodes.find)
+    else:
+        stablehlo.link_by(ops, fallback.from_stablehlo(debug, shown.by_line))
+        hlo_links.link_by(module, fallback.from_hlo(hlo, shown.by_line))
+        rows = fallback.jaxpr_lines(program.jaxpr, shown.by_line)
+    lines = {
+        "source": shown.lines(),
+        "jaxpr": rows,
+        "stablehlo": stablehlo.lines(ops),
+        "hlo": _hlo_lines(module),
     }
-    linked = any(line.equations for name in ("stablehlo", "hlo") for line in stages[name])
-    notes = [] if by_tag else [BY_LINE if linked else NO_LINKS]
-    if by_tag and nodes.all and hlo and not labelled:
-        notes.append(NO_HLO_LINKS)
-    return Stages(
-        name=facts.name_of(traced, fn),
-        **{
-            name: Stage(name, tuple(_with_source(line, lines_of) for line in rows))
-            for name, rows in stages.items()
-        },
-        equations=table,
-        fusions=status.fusions(module, lines_of),
-        operations=_operations(nodes, ops, module, bool(hlo)),
-        cost=facts.cost(compiled),
-        memory=facts.memory(compiled),
-        constants=facts.constants(traced.jaxpr),
-        donated=facts.donated(traced),
-        notes=(*notes, *facts.notes(nodes, texts, hlo)),
-    )
+    lowered = frozenset(e for op in ops for e in op.equations)
+    known = program.tagged and any(tags(i.op_name) for i in module.instructions())
+    return Links(lines, ops, module, lowered, status.places(module), known)
 
 
-def _line_finder(
-    origin: Sequence[tuple[int | None, str]], numbers: dict[source.Place, int], origins: source.Origins
-) -> fallback.Find:
-    owners: dict[int, set[int]] = {}
-    for equation, (line, _) in enumerate(origin):
-        if line is not None:
-            owners.setdefault(line, set()).add(equation)
-
-    def find(places: list[source.Place]) -> frozenset[int]:
-        place = origins.innermost(list(reversed(places)))
-        return frozenset(owners.get(numbers.get(place, 0), ())) if place else frozenset()
-
-    return find
+def _banners(program: Program, found: Links) -> list[str]:
+    """Return what is to be said about the links as a whole."""
+    if not found.module.entry:
+        return [NO_HLO]
+    if not program.tagged:
+        return [BY_LINE if any(line.link for line in found.lines["stablehlo"]) else NO_LINKS]
+    return [] if found.known or not program.nodes.all else [NO_HLO_LINKS]
 
 
-def _lines_of(origin: Sequence[int | None]) -> Callable[[frozenset[int]], tuple[int, ...]]:
-    return lambda equations: tuple(sorted({line for e in equations if (line := origin[e]) is not None}))
+def _stage(name: str, rows: Sequence[Line], shown: source.Shown) -> Stage:
+    """Return the lines of one text with the source lines that each comes from."""
+    if name == "source":
+        return Stage(name, tuple(rows))
+    return Stage(name, tuple(dataclasses.replace(row, source=shown.lines_of(row.equations)) for row in rows))
 
 
-def _with_source(line: Line, lines_of: Callable[[frozenset[int]], tuple[int, ...]]) -> Line:
-    return line if line.source else dataclasses.replace(line, source=lines_of(line.equations))
-
-
-def _hlo_lines(module: Module, by_tag: bool) -> list[Line]:
+def _hlo_lines(module: Module) -> list[Line]:
     rows = []
     for text, instruction, computation in ordered(module):
         if instruction is None:
             rows.append(Line(text, block=computation))
             continue
-        link = instruction.link if by_tag or not instruction.link else "inferred"
-        op = instruction.opcode if text.lstrip().rstrip(":") == text.lstrip() else ""
-        rows.append(
-            Line(text, instruction.equations, link, op=op, note=_note(instruction), block=computation)
-        )
+        op = "" if text.endswith(":") else instruction.opcode
+        link, note = instruction.link, _note(instruction)
+        rows.append(Line(text, instruction.equations, link, op=op, note=note, block=computation))
     return rows
 
 
@@ -198,18 +192,15 @@ def _note(instruction: Instruction) -> str:
         return "argument"
     if instruction.opcode == "constant":
         return "constant"
-    return (
-        "made by XLA"
-        if not instruction.equations or instruction.opcode in BOOKKEEPING and not instruction.link
-        else ""
-    )
+    return "" if instruction.equations else "made by XLA"
 
 
-def _operations(nodes: Nodes, ops: Sequence[Any], module: Module, known: bool) -> dict[str, int | None]:
-    instructions = [i for i in module.instructions() if i.opcode not in ("parameter",)]
+def _operations(nodes: Nodes, found: Links) -> dict[str, int | None]:
+    instructions = [i for i in found.module.instructions() if i.opcode != "parameter"]
+    known = bool(found.module.entry)
     return {
         "jaxpr equations": len(nodes.sites),
-        "StableHLO operations": sum(map(stablehlo.counted, ops)),
+        "StableHLO operations": sum(map(stablehlo.counted, found.ops)),
         "HLO instructions": len(instructions) if known else None,
         "HLO fusions": sum(i.opcode == "fusion" for i in instructions) if known else None,
     }

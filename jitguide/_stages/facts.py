@@ -49,7 +49,7 @@ def name_of(traced: Any, fn: Any) -> str:
 
 
 def cost(compiled: Any) -> dict[str, float | None]:
-    """Return flops, bytes accessed and transcendentals as XLA estimates them, each None where it says nothing."""
+    """Return flops, bytes accessed and transcendentals as XLA estimates them, or None each."""
     try:
         found = compiled.cost_analysis()
     except Exception:  # optional on a backend
@@ -114,7 +114,7 @@ def donated(traced: Any) -> tuple[str, ...]:
     return tuple(str(n) for n, leaf in zip(names, leaves, strict=True) if getattr(leaf, "donated", False))
 
 
-def notes(nodes: Nodes, texts: Sequence[str], hlo: str) -> list[str]:
+def notes(nodes: Nodes, texts: Sequence[str]) -> list[str]:
     """Return what a reader must know to read the result rightly."""
     found = []
     loops = {nodes.sites[n.site].equation.primitive.name for n in nodes.all} & {"scan", "while"}
@@ -124,6 +124,4 @@ def notes(nodes: Nodes, texts: Sequence[str], hlo: str) -> list[str]:
         found.append(
             "The source of this function is not shown: it was not found, or it is part of a library."
         )
-    if not hlo:
-        found.append("The optimized HLO is not available on this backend.")
     return found

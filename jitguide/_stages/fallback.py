@@ -1,9 +1,9 @@
-"""Links by source line, for a JAX on which tagging does not work. Right line, often not the right equation."""
+"""Links by source line, for a JAX on which tagging fails: the right line, often not the right equation."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from jitguide._stages.hlo import Instruction
 from jitguide._stages.model import Line
@@ -71,14 +71,14 @@ def _table(text: str, title: str) -> str:
     return found[1] if found else ""
 
 
-def jaxpr_lines(jaxpr: object, find: Find, known: Mapping[Place, int]) -> list[Line]:
+def jaxpr_lines(jaxpr: object, find: Find) -> list[Line]:
     """Return the lines of an untagged jaxpr, linked through the source lines that JAX prints as comments."""
     text = open_jaxpr(jaxpr).pretty_print(source_info=True, name_stack=False, use_color=False)
     lines = []
     for row in text.splitlines():
         match = _COMMENT.search(row)
         place = Place(match[1], int(match[2])) if match else None
-        equations = find([place]) if place in known else frozenset()
+        equations = find([place]) if place else frozenset()
         # The comment names a file: it goes, known or not.
         lines.append(Line(_ANY_COMMENT.sub("", row), equations, "inferred" if equations else None))
     return lines

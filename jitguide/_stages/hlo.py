@@ -1,4 +1,4 @@
-"""The optimized HLO text: computations and instructions, stripped of metadata, and their order on the page."""
+"""The optimized HLO text: computations and instructions without metadata, in the order they are shown."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ _FRAME = re.compile(r"stack_frame_id=(\d+)")
 _REFERENCE = re.compile(r"%?([A-Za-z_][\w.\-]*)")
 _CALLED = re.compile(r", (\w+)=(?:%?([\w.\-]+)|\{(%[^{}]*)\})(?=,|$)")
 _LAYOUT = re.compile(r"(?<=[\])])\{[\d,]*(?::[^{}]*)?\}")
+_NESTING = re.compile(r'["(\[{]')
+_METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
 _STRIPPED = ("metadata", "backend_config", "frontend_attributes", "origin")
 # They move or bundle results and compute nothing; XLA makes them where it needs them.
 _REGIONS = {"to_apply", "select", "scatter", "comparator", "called_computations"}
@@ -71,7 +73,7 @@ class Module:
             yield from computation.values()
 
     def region_of(self, computation: str) -> Instruction | None:
-        """Return the instruction that this computation is a part of: a fusion, or one that applies it per element."""
+        """Return the instruction that this computation is part of: a fusion, or one that applies it."""
         caller = self.callers.get(computation)
         roles = {role for role, name in caller.called if name == computation} if caller is not None else set()
         return caller if roles & (_REGIONS | {"calls"}) and caller.opcode != "call" else None
@@ -99,6 +101,9 @@ class Module:
 
 def _balanced(text: str, start: int) -> int:
     """Return the index after the bracket that closes the one at `start`, minding quoted text."""
+    close = text.find({"(": ")", "{": "}", "[": "]"}[text[start]], start)
+    if close >= 0 and not _NESTING.search(text, start + 1, close):
+        return close + 1  # nearly always; the walk below is slow
     pairs, depth, i = {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}, 0, start
     while i < len(text):
         if text[i] == '"':
@@ -143,12 +148,13 @@ def _instruction(name: str, computation: str, root: bool, rest: str) -> Instruct
 
 
 def strip(attributes: str) -> str:
-    """Return attributes without those that name files, carry a backend's settings, or say how data is laid out.
+    """Return attributes without file names, settings of a backend, and layouts.
 
     Example:
         >>> strip(', dimensions={0}, metadata={op_name="jit(f)/mul"}, backend_config={"a":{"b":1}}')
         ', dimensions={0}'
     """
+    attributes = _METADATA.sub("", attributes)
     for key in _STRIPPED:
         while (at := attributes.find(f", {key}=")) >= 0:
             value = at + len(key) + 3

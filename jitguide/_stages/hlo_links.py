@@ -38,6 +38,8 @@ def link(
     for instruction in module.instructions():
         instruction.equations = find(instruction)
         instruction.link = "exact" if instruction.equations else None
+    if not any(instruction.equations for instruction in module.instructions()):
+        return  # no label anywhere: whatever would be deduced from none is a guess
     _deduce(module, emitted, nodes)
     for instruction in module.instructions():
         if instruction.opcode == "fusion" or (instruction.called and not instruction.equations):
@@ -45,6 +47,13 @@ def link(
             instruction.equations |= frozenset().union(*(i.equations for i in inside))
             exact = instruction.link == "exact" or any(i.link == "exact" for i in inside)
             instruction.link = ("exact" if exact else "inferred") if instruction.equations else None
+
+
+def link_by(module: Module, find: Callable[[Instruction], frozenset[int]]) -> None:
+    """Give every instruction the equations that `find` names, as deduced."""
+    for instruction in module.instructions():
+        instruction.equations = find(instruction)
+        instruction.link = "inferred" if instruction.equations else None
 
 
 def _deduce(module: Module, emitted: Mapping[int, set[str]], nodes: Nodes) -> None:

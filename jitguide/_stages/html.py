@@ -21,25 +21,27 @@ _NUMBER = itertools.count(
 
 _STRUCK = {"unused", "not lowered"}
 _FADED = {"folded", "merged", "moves data"}
-_INFERRED = "XLA gave no label; deduced from the operations that use it"
 _LONG = {True: 10, False: 40}  # lines of a library's body, and of any body, beyond which it is folded
 
 _STYLE = (
     "<style>.jgs{font-size:.8rem;margin:.5em 0;container-type:inline-size}"
     ".jgs-cols{display:grid;gap:.6em;grid-template-columns:repeat(auto-fit,minmax(min(100%,max(21rem,34%)),1fr))}"
     "@container (min-width:88rem){.jgs-cols{grid-template-columns:repeat(var(--n),minmax(0,1fr))}}"
-    ".jgs-cols>details{min-width:0;border:1px solid color-mix(in srgb,currentColor 25%,transparent);border-radius:.4em}"
+    ".jgs-cols>details{min-width:0;border:1px solid color-mix(in srgb,currentColor 25%,transparent);"
+    "border-radius:.4em}"
     ".jgs summary{cursor:pointer;padding:.2em .6em}.jgs-cols>details>summary{font-weight:600}"
     ".jgs-t{max-height:26rem;overflow:auto;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;"
-    "line-height:1.5;padding-bottom:.4em}"
-    ".jgs-r{display:block;width:max-content;min-width:100%;white-space:pre;padding-right:1em;box-sizing:border-box;"
-    "border-left:.25em solid hsl(var(--h,0) 65% 50%/var(--b,0));background:hsl(var(--h,0) 75% 50%/var(--a,0))}"
-    ".jgs-r[data-eq]{--a:.1;--b:.9}.jgs-r.m[data-eq]{--h:0!important;--a:0;border-left-style:double}"
-    ".jgs-r.i{border-left-style:dashed}.jgs-r.x,.jgs-k{color:color-mix(in srgb,currentColor 72%,transparent)}"
-    ".jgs-r.f{text-decoration:underline dotted;text-underline-offset:.2em}"
-    ".jgs-r i{display:inline-block;width:4.2em;padding-right:.6em;margin-right:.5em;box-sizing:border-box;"
-    "text-align:right;font-style:normal;user-select:none}.jgs-r i a{color:inherit;padding:0 .1em}"
-    ".jgs-r.on,.jgs-r.on.m[data-eq]{--a:.45;font-weight:600}.jgs-r.near{--a:.25}"
+    "line-height:1.5;padding-bottom:.4em}.jgs-t div{width:max-content;min-width:100%}"
+    # --h: hue of the source line; --a: how strong; --l: how much stronger while lit.
+    ".jgs-t span{display:block;width:max-content;min-width:100%;white-space:pre;padding-right:1em;"
+    "box-sizing:border-box;border-left:.25em solid transparent}"
+    ".jgs-t [data-eq]{border-color:hsl(var(--h) 65% 50%);background:hsl(var(--h) 75% 50%/calc(var(--a,.1) + var(--l,0)))}"
+    ".jgs-t .m [data-eq]{--a:0;border-left:.25em double currentColor}"
+    ".jgs-t .i{border-left-style:dashed}.jgs-t .x,.jgs-k{color:color-mix(in srgb,currentColor 72%,transparent)}"
+    ".jgs-t .f{text-decoration:underline dotted;text-underline-offset:.2em}"
+    ".jgs-t i{display:inline-block;width:4.2em;padding-right:.6em;margin-right:.5em;box-sizing:border-box;"
+    "text-align:right;font-style:normal;user-select:none}.jgs-t i a{color:inherit;padding:0 .1em}"
+    ".jgs-t .on{--l:.35!important;font-weight:600}.jgs-t .near{--l:.12}"
     ".jgs p{margin:.3em .2em}</style>"
 )
 
@@ -64,12 +66,11 @@ def _rules(view: str, numbers: Iterable[int]) -> Iterator[str]:
     for n in numbers:
         hue = round(n * 137.508) % 360  # the golden angle keeps neighbours apart
         lit = f"#{view}:not(.live):has(.s{n}:is(:hover,:focus-within,:target)) .s{n}"
-        yield f"#{view} .s{n}{{--h:{hue}}}{lit}{{--a:.4}}"
+        yield f"#{view} .s{n}{{--h:{hue}}}{lit}{{--l:.3}}"
 
 
 def _column(stages: Any, stage: Any, view: str, targets: set[int]) -> str:
-    rows = [_row(stages, line, stage.name, view, targets) for line in stage.lines]
-    body = "".join(_folded(stages, stage.lines, rows)) or '<span class="jgs-r">not available</span>'
+    body = "".join(_blocks(stages, stage, view, targets)) or "<span>not available</span>"
     title = escape(stage.title)
     return (
         f'<details open class="jgs-{stage.name}"><summary>{title}</summary>'
@@ -77,17 +78,52 @@ def _column(stages: Any, stage: Any, view: str, targets: set[int]) -> str:
     )
 
 
-def _row(stages: Any, line: Line, stage: str, view: str, targets: set[int]) -> str:
-    lines = [n for n in line.source if n in targets or stage != "source"]
+def _blocks(stages: Any, stage: Any, view: str, targets: set[int]) -> Iterator[str]:
+    """Yield the lines function by function; long bodies are folded, but for the first."""
+    first = next((line.block for line in stage.lines if line.block), "")
+    for block, members in itertools.groupby(stage.lines, key=lambda line: line.block):
+        lines = list(members)
+        text = "".join(_runs(stages, lines, stage.name, view, targets))
+        inside = [stages.equations[e].inside for line in lines for e in line.equations]
+        if block and block != first and len(lines) > _LONG[all(inside)]:
+            head = f'<summary class="jgs-k">{escape(block)}: {len(lines)} lines</summary>'
+            text = f"<details>{head}{text}</details>"
+        yield text
+
+
+def _runs(stages: Any, lines: Sequence[Line], stage: str, view: str, targets: set[int]) -> Iterator[str]:
+    """Yield consecutive lines of the same source lines as one element, the first with links to these."""
+    for source, members in itertools.groupby(lines, key=lambda line: line.source if line.equations else ()):
+        run = list(members)
+        few = source if len(source) <= 2 else source[:1]
+        more = "…" if len(few) < len(source) else ""
+        links = ",".join(_link(n, stage, view) if n in targets else str(n) for n in few) + more
+        plain = ",".join(map(str, few)) + more
+        rows = [_row(stages, line, stage, plain if i else links) for i, line in enumerate(run)]
+        if not run[0].equations:
+            yield "".join(rows)
+            continue
+        classes = " ".join([*(["m"] if len(source) > 1 else []), *(f"s{n}" for n in source)])
+        own = f' id="{view}-{source[0]}"' if stage == "source" else ""
+        yield f'<div class="{classes}"{own}>{"".join(rows)}</div>'
+
+
+def _link(number: int, stage: str, view: str) -> str:
+    # The source's own links are the tab stops; hundreds more in the other columns would bury the page.
+    skip = "" if stage == "source" else ' tabindex="-1"'
+    return f'<a href="#{view}-{number}"{skip}>{number}</a>'
+
+
+def _row(stages: Any, line: Line, stage: str, margin: str) -> str:
     marks, hint = _marks(stages, line, stage)
-    if len(line.source) > 1:
-        marks.append("m")
-    classes = " ".join(["jgs-r", *marks, *(f"s{n}" for n in lines if line.equations)])
-    own = f' id="{view}-{line.source[0]}"' if stage == "source" and line.equations else ""
     text = escape(line.text)
-    text = f"<s>{text}</s>" if hint and "d" in marks else text
+    if "d" in marks:
+        text, marks = f"<s>{text}</s>", []
+    if stage == "source" and line.text and not line.equations:
+        margin = str(line.source[0])
+    classes = f' class="{" ".join(marks)}"' if marks else ""
     title = f' title="{escape(hint)}"' if hint else ""
-    return f'<span class="{classes}"{own}{_data(stages, line)}{title}>{_margin(line, stage, view, targets)}{text}\n</span>'
+    return f"<span{classes}{_data(stages, line)}{title}><i>{margin}</i>{text}\n</span>"
 
 
 def _marks(stages: Any, line: Line, stage: str) -> tuple[list[str], str]:
@@ -101,9 +137,9 @@ def _marks(stages: Any, line: Line, stage: str) -> tuple[list[str], str]:
             return ["f"], details
         return [], ""
     if line.note in ("made by XLA", "argument"):
-        return ["x"], line.note if line.note != "argument" else ""
+        return ["x"], ""
     marks = ["x"] if line.note == "constant" else []
-    return (["i", *marks], _INFERRED if stage == "hlo" else "") if line.link == "inferred" else (marks, "")
+    return (["i", *marks] if line.link == "inferred" else marks), ""
 
 
 def _data(stages: Any, line: Line) -> str:
@@ -124,34 +160,9 @@ def _ids(numbers: Iterable[int]) -> str:
     return " ".join(map(str, sorted(numbers)))
 
 
-def _margin(line: Line, stage: str, view: str, targets: set[int]) -> str:
-    """Return the numbers of the source lines; links where the source is part of the view."""
-    if stage == "source" and not line.text:
-        return "<i></i>"
-    few = line.source if len(line.source) <= 2 else line.source[:1]
-    # The source's own links are the tab stops; hundreds more in the other columns would bury the page.
-    skip = "" if stage == "source" else ' tabindex="-1"'
-    links = [f'<a href="#{view}-{n}"{skip}>{n}</a>' if n in targets else str(n) for n in few]
-    return f"<i>{','.join(links)}{'…' if len(few) < len(line.source) else ''}</i>"
-
-
-def _folded(stages: Any, lines: Sequence[Line], rows: Sequence[str]) -> Iterator[str]:
-    """Yield the rows, with long bodies of other functions folded."""
-    first = next((line.block for line in lines if line.block), "")
-    at = 0
-    for block, group in itertools.groupby(lines, key=lambda line: line.block):
-        members = list(group)
-        text = "".join(rows[at : at + len(members)])
-        at += len(members)
-        inside = [stages.equations[e].inside for line in members for e in line.equations]
-        if block and block != first and len(members) > _LONG[all(inside)]:
-            text = f'<details><summary class="jgs-k">{escape(block)}: {len(members)} lines</summary>{text}</details>'
-        yield text
-
-
 def _legend() -> str:
     return (
-        '<p class="jgs-k">Numbers: the source line. Dashed edge: deduced. Grey: made by XLA. '
-        "<s>Struck</s>: not in the lowered program. Dotted underline: not found under its own name in the optimized code."
-        "</p>"
+        '<p class="jgs-k">Numbers: the source line. Dashed edge: no label of its own, deduced from what uses it. Grey: a constant, or made by XLA. '
+        "<s>Struck</s>: not in the lowered program. Dotted underline: not found under its own name in the "
+        "optimized code.</p>"
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from jitguide._stages.tags import bodies, open_jaxpr
 
-# Equations that hand on the results of their bodies one by one, so that an unused result is unused inside too.
+# Equations that hand on the results of their bodies one by one: an unused result is unused inside too.
 # Loops are left out: JAX can remove a carry that only feeds itself, and this walk does not follow that.
 _CALLS = {
     "jit",
@@ -25,7 +25,7 @@ Used = Sequence[bool] | bool  # per result, or for all results
 
 
 def live_equations(jaxpr: Any, used: Used = True) -> list[tuple[bool, Used]]:
-    """Return for each equation of an open jaxpr whether it has a use, and which results of its bodies have one."""
+    """Return for each equation of an open jaxpr whether it has a use, and which results of its bodies do."""
     return _walk(jaxpr, used)[0]
 
 

@@ -23,7 +23,7 @@ class Stages:
         operations: Counts before (jaxpr equations, StableHLO operations) and after XLA (HLO instructions,
             HLO fusions); None where the backend gives no text.
         cost: "flops", "bytes accessed" and "transcendentals" as XLA estimates them, or None.
-        memory: Bytes of "argument", "output", "temp" and "alias" buffers as the backend reports them, or None.
+        memory: Bytes of "argument", "output", "temp" and "alias" buffers as the backend reports, or None.
         constants: Captured arrays, largest first.
         donated: Names of the donated arguments.
         notes: What limits the above, in full sentences.
@@ -44,7 +44,7 @@ class Stages:
     notes: tuple[str, ...] = ()
 
     def show(self, *names: str) -> View:
-        """Return a view of some of the texts: "source", "jaxpr", "stablehlo", "hlo"; without names, of all four.
+        """Return a view of some texts ("source", "jaxpr", "stablehlo", "hlo"); without names, of all four.
 
         Raises:
             ValueError: If a name is none of the four.

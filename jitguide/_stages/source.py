@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-import os
 import re
 import sysconfig
 import textwrap
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -20,8 +20,8 @@ from jitguide._stages.tags import Nodes, open_jaxpr
 
 _FRAME = re.compile(r"^(.*):(\d+):\d+ \((.*)\)$")
 _DEFINED = re.compile(r"^(.*) at (.*):(\d+)$")
-_HERE = os.path.dirname(__file__)
-_JAX = os.path.dirname(jax.__file__)
+_BUILD = str(Path(__file__).parent / "build.py")  # the frame that calls `trace`
+_JAX = Path(jax.__file__).parent
 _INSTALLED = tuple({sysconfig.get_path(key) for key in ("purelib", "platlib", "stdlib", "platstdlib")})
 _MOST_LINES = 400  # a page shows functions, not modules
 
@@ -42,7 +42,7 @@ def frames(equation: Any) -> list[Place]:
     places: list[Place] = []
     for row in text.splitlines():
         match = _FRAME.match(row)
-        if match and os.path.dirname(match[1]) == _HERE:
+        if match and match[1] == _BUILD:
             places = []
         elif match:
             places.append(Place(match[1], int(match[2])))
@@ -61,30 +61,30 @@ class Origins:
 
     def __init__(self, home: str) -> None:
         self.home = home
+        self._readers: dict[str, bool] = {}  # thousands of frames name a handful of files
 
     def readers(self, file: str) -> bool:
-        """Return whether a file is the reader's own: not JAX, not the standard library, not an installed package."""
-        if file.startswith(_JAX + os.sep):
-            return False
-        return os.path.dirname(file) == os.path.dirname(self.home) or not file.startswith(_INSTALLED)
+        """Return whether a file is the reader's own: not JAX, nor an installed package."""
+        if file not in self._readers:
+            path = Path(file)
+            beside = path.parent == Path(self.home).parent
+            self._readers[file] = _JAX not in path.parents and (beside or not file.startswith(_INSTALLED))
+        return self._readers[file]
 
     def innermost(self, places: Sequence[Place]) -> Place | None:
         """Return the deepest of these lines that is the reader's own."""
         return next((place for place in reversed(places) if self.readers(place.file)), None)
 
     def places(self, nodes: Nodes) -> list[tuple[Place | None, str]]:
-        """Return for each node its line, and the name of the library function whose body it is part of, or ""."""
+        """Return for each node its line, and the library function whose body it is part of, or ""."""
         found: list[tuple[Place | None, str]] = []
         for node in nodes.all:
             equation = nodes.sites[node.site].equation
             parent = node.ancestors[-1] if node.ancestors else None
             name, file = definition(node.body) if parent is not None else ("", "")
-            called = parent is not None and nodes.sites[nodes.all[parent].site].equation.primitive.name in (
-                "jit",
-                "pjit",
-            )
-            # The frames in a cached body are those of its first trace: of them only the function's own line counts,
-            # and the body of a library function has none.
+            called = parent is not None and nodes.primitive(parent) in ("jit", "pjit")
+            # The frames in a cached body are those of its first trace: of them only the function's own line
+            # counts, and the body of a library function has none.
             own = None if called and file and not self.readers(file) else self.innermost(frames(equation))
             if own is None and parent is not None:
                 found.append((found[parent][0], found[parent][1] or name.lstrip("_")))
@@ -110,7 +110,7 @@ def _inside(fn: Any) -> Any:
     for name in ("__wrapped__", "func", "__func__"):
         if (inner := getattr(fn, name, None)) is not None:
             return inner
-    return getattr(type(fn), "__call__", None) if not inspect.isclass(fn) else None
+    return None if inspect.isclass(fn) or not callable(fn) else type(fn).__call__
 
 
 class Panel(NamedTuple):
@@ -122,7 +122,7 @@ class Panel(NamedTuple):
 
 
 def _panel(place: Place, name: str = "") -> Panel | None:
-    """Return the smallest function around a line, else the smallest statement; `name` asks for one that starts there."""
+    """Return the smallest function around a line, else statement; `name` asks for one that starts there."""
     lines = linecache.getlines(place.file)
     if not 0 < place.line <= len(lines):
         return None
@@ -145,7 +145,7 @@ def _panel(place: Place, name: str = "") -> Panel | None:
 
 
 def panels(code: Any, places: Sequence[Place | None], readers: Callable[[str], bool]) -> list[Panel]:
-    """Return what to show: the function itself first, then every function of the reader's that it went through."""
+    """Return what to show: the function itself first, then the reader's functions that it went through."""
     chosen: list[Panel] = []
     if code and readers(code.co_filename):
         home = _panel(Place(code.co_filename, code.co_firstlineno), code.co_name)
@@ -164,9 +164,9 @@ def panels(code: Any, places: Sequence[Place | None], readers: Callable[[str], b
 
 
 def shown_lines(chosen: Sequence[Panel]) -> tuple[list[str], dict[Place, int]]:
-    """Return the lines of the panels without common indentation, and the number (from 1) under which each stands.
+    """Return the lines of the panels, and the number (from 1) under which each stands.
 
-    Of a docstring only the first line is shown.
+    Common indentation is cut. Of a docstring only the first line is shown.
     """
     texts: list[str] = []
     numbers: dict[Place, int] = {}
@@ -202,13 +202,38 @@ def _docstrings(text: str) -> dict[int, tuple[int, str]]:
     return found
 
 
-def source_lines(texts: Sequence[str], origin: Sequence[int | None]) -> list[Line]:
-    """Return the source as lines; `origin[i]` is the number of the line that equation i comes from."""
-    owners: dict[int, set[int]] = {}
-    for equation, number in enumerate(origin):
-        if number is not None:
-            owners.setdefault(number, set()).add(equation)
-    return [
-        Line(text, frozenset(owners.get(n, ())), "exact" if n in owners else None, (n,))
-        for n, text in enumerate(texts, 1)
-    ]
+class Shown:
+    """The source as shown, and where in it each equation comes from.
+
+    Attributes:
+        texts: The lines.
+        origin: For each equation the number of its line or None, and the library function it is inside or "".
+    """
+
+    def __init__(self, code: Any, nodes: Nodes) -> None:
+        self._origins = Origins(code.co_filename if code else "")
+        places = self._origins.places(nodes)
+        chosen = panels(code, [place for place, _ in places], self._origins.readers)
+        self.texts, self._numbers = shown_lines(chosen)
+        self.origin = [(self._numbers.get(place) if place else None, inside) for place, inside in places]
+        self._owners: dict[int, set[int]] = {}
+        for equation, (number, _) in enumerate(self.origin):
+            if number is not None:
+                self._owners.setdefault(number, set()).add(equation)
+
+    def lines(self) -> list[Line]:
+        """Return the source as lines with their equations."""
+        owners = {n: frozenset(found) for n, found in self._owners.items()}
+        return [
+            Line(text, owners.get(n, frozenset()), "exact" if n in owners else None, (n,))
+            for n, text in enumerate(self.texts, 1)
+        ]
+
+    def lines_of(self, equations: frozenset[int]) -> tuple[int, ...]:
+        """Return the numbers of the lines that these equations come from."""
+        return tuple(sorted({line for e in equations if (line := self.origin[e][0]) is not None}))
+
+    def by_line(self, places: Sequence[Place]) -> frozenset[int]:
+        """Return the equations of the reader's innermost line among `places`, innermost first."""
+        place = self._origins.innermost(places[::-1])
+        return frozenset(self._owners.get(self._numbers.get(place, 0), ())) if place else frozenset()

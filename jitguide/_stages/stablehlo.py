@@ -51,7 +51,7 @@ def shorten_types(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return one line as shown: without locations, result names and prefixes, with short types and constants."""
+    """Return one line as shown: without locations and prefixes, with short types and constants."""
     text = _LOCATION.sub("", text)
     text = re.sub(r' ?\{jax\.result_info = "[^"]*"\}|jax\.result_info = "[^"]*"(, )?', "", text)
     text = text.replace("stablehlo.", "").replace("func.func ", "func ").replace("func.call", "call")
@@ -113,7 +113,7 @@ def _read_op(row: str, function: str, aliases: dict[str, str]) -> Op:
 
 
 def link(ops: list[Op], nodes: Nodes) -> None:
-    """Give each operation its equations: by its own tag, else by its consumer, else by the calls that reach it."""
+    """Give each operation its equations: by tag, else by consumer, else by the calls that reach it."""
     prefixes = _prefixes(ops)
     for op in ops:
         callers = prefixes.get(op.function, {()})
@@ -168,22 +168,32 @@ def _by_consumer(ops: list[Op]) -> None:
                 consumers[op.function, value] = op.equations  # the first consumer in the text wins
 
 
-def lines(ops: list[Op], find: Callable[[Op], frozenset[int]] | None = None) -> list[Line]:
-    """Return the operations as lines; `find`, where given, links them by source line instead of by tag."""
+def link_by(ops: list[Op], find: Callable[[Op], frozenset[int]]) -> None:
+    """Give each operation the equations that `find` names, as deduced."""
+    for op in ops:
+        op.equations = find(op)
+        op.link = "inferred" if op.equations else None
+
+
+def emitted(ops: list[Op]) -> dict[int, set[str]]:
+    """Return for each equation the operations it was lowered to."""
+    found: dict[int, set[str]] = {}
+    for op in ops:
+        for equation in op.equations if counted(op) and op.opcode != "constant" else ():
+            found.setdefault(equation, set()).add(op.opcode)
+    return found
+
+
+def lines(ops: list[Op]) -> list[Line]:
+    """Return the operations as lines."""
     made = []
     for op in ops:
-        equations = find(op) if find else op.equations
-        state = ("inferred" if equations else None) if find else op.link
-        opcode = op.opcode if counted(op) else ""
-        text = clean(op.text)
-        made.append(Line(text[2:], equations, state, op=opcode, block=op.function, note=_note(op)))
+        opcode, note = op.opcode if counted(op) else "", "constant" if op.opcode == "constant" else ""
+        # Two spaces less, because the line of the module around the functions is not shown.
+        made.append(Line(clean(op.text)[2:], op.equations, op.link, op=opcode, block=op.function, note=note))
     return made
 
 
 def counted(op: Op) -> bool:
     """Return whether a line is an operation: not the head of a function, nor the end of a region."""
     return bool(op.opcode) and op.opcode not in ("func", "return") and op.function != ""
-
-
-def _note(op: Op) -> str:
-    return "constant" if op.opcode == "constant" else ""

@@ -15,7 +15,6 @@ _MOVES_DATA = {
     "bitcast_convert_type", "unstack", "concatenate", "pad", "rev", "iota", "copy", "copy_p",
 }  # fmt: skip
 _DETAILS = {
-    "kept": "kept",
     "unused": "unused: removed by JAX",
     "not lowered": "not in the lowered program",
     "merged": "XLA folded, merged or simplified it",
@@ -47,32 +46,14 @@ def equations(
         family = [node.id, *children.get(node.id, ())]
         names = tuple(dict.fromkeys(name for n in family for name in where.get(n, ())))
         status = _status(node, equation, names, bool(lowered.intersection(family))) if known else "unknown"
-        line, inside = origin[node.id]
-        detail = _DETAILS[status]
-        if status in ("folded", "moves data"):
-            alike = [t for t in twins.get(node.id, ()) if where.get(t) and t != node.id]
-            if alike:
-                other = origin[alike[0]][0]
-                status = "merged"
-                detail = _DETAILS[status] + (
-                    f": same as line {other}" if other else f": same as equation {alike[0]}"
-                )
-        if status == "kept":
-            detail = "kept in " + ", ".join(names)
+        detail = "kept in " + ", ".join(names) if status == "kept" else _DETAILS[status]
+        alike = [t for t in twins.get(node.id, ()) if where.get(t) and t != node.id]
+        if alike and status in ("folded", "moves data"):
+            line, status = origin[alike[0]][0], "merged"
+            detail = f"{_DETAILS[status]}: same as " + (f"line {line}" if line else f"equation {alike[0]}")
         parent = node.ancestors[-1] if node.ancestors else None
-        made.append(
-            Equation(
-                node.id,
-                equation.primitive.name,
-                parent,
-                line,
-                inside,
-                _direction(equation),
-                status,
-                detail,
-                names,
-            )
-        )
+        about = (node.id, equation.primitive.name, parent, *origin[node.id], _direction(equation))
+        made.append(Equation(*about, status, detail, names if known else ()))
     return tuple(made)
 
 
@@ -111,7 +92,7 @@ def _input(variable: Any, scope: tuple[int, ...]) -> Any:
 
 
 def places(module: Module) -> dict[int, list[str]]:
-    """Return for each equation the names of the instructions (fusions, or unfused operations) that compute it.
+    """Return for each equation the names of the fusions, or unfused operations, that compute it.
 
     Operands that XLA only moves or makes on the spot do not count where their label was deduced.
     """

@@ -26,7 +26,7 @@ def tags(name: str) -> tuple[int, ...]:
 
 
 def untag_names(hlo: str, nodes: Nodes) -> str:
-    """Return an HLO text in which no instruction is named after a tag: XLA names some after their label's end."""
+    """Return an HLO text in which no instruction is named after a tag, which XLA does at times."""
     taken = set(re.findall(r"%[\w.\-]+", hlo))
 
     def rename(match: re.Match[str]) -> str:
@@ -42,7 +42,7 @@ def open_jaxpr(jaxpr: Any) -> Any:
 
 
 def bodies(equation: Any) -> list[Any]:
-    """Return the jaxprs in an equation's parameters, found by type because parameter names differ by version."""
+    """Return the jaxprs in an equation's parameters, found by type: parameter names differ by version."""
     found = []
     for value in equation.params.values():
         for item in value if isinstance(value, (tuple, list)) else (value,):
@@ -185,6 +185,10 @@ class Nodes:
         if len(found) > 1:
             found = [n for n in found if _is_subsequence(path, self.all[n].path)] or found
         return frozenset(found)
+
+    def primitive(self, number: int) -> str:
+        """Return the operation of a node."""
+        return self.sites[self.all[number].site].equation.primitive.name
 
     def children(self) -> dict[int, list[int]]:
         """Return, for each node with a body, the nodes inside."""

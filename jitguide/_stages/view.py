@@ -13,11 +13,11 @@ _WIDEST_CELL = 40
 
 
 def summary(stages: Any) -> str:
-    """Return for each source line its equations, its StableHLO operations and where it ended up, and the counts."""
+    """Return for each source line its equations, StableHLO operations and where it ended up; then counts."""
     rows = [_row(stages, number, line) for number, line in enumerate(stages.source.lines, 1)]
     orphans = [e for e in stages.equations if e.line is None]
     if orphans:
-        rows.append(["", "(no line of yours)", *_cells(stages, orphans, lambda line: not line.source)])
+        rows.append(["", "(no line of yours)", *_cells(stages, orphans)])
     title = f"stages of {stages.name}"
     header = ["line", "source", "jaxpr", "StableHLO", "ended up in"]
     table = _render.table(header, rows, numeric=[0], title=title) if rows else title
@@ -31,8 +31,7 @@ def counts(stages: Any) -> list[str]:
         f"{ops['jaxpr equations']} jaxpr equations → {ops['StableHLO operations']} StableHLO operations"
         f" → {ops['HLO instructions']} HLO instructions, {ops['HLO fusions']} fusions"
     ]
-    cost = {k: v for k, v in stages.cost.items()}
-    lines.append("cost: " + ", ".join(f"{k} {_number(v, k)}" for k, v in cost.items()))
+    lines.append("cost: " + ", ".join(f"{k} {_number(v, k)}" for k, v in stages.cost.items()))
     lines.append("memory: " + ", ".join(f"{k} {_render.size(v)}" for k, v in stages.memory.items()))
     if stages.constants:
         lines.append(
@@ -52,10 +51,10 @@ def _number(value: float | None, name: str) -> str:
 def _row(stages: Any, number: int, line: Any) -> list[object]:
     own = [stages.equations[e] for e in sorted(line.equations)]
     text = line.text if len(line.text) <= _WIDEST_SOURCE else line.text[: _WIDEST_SOURCE - 1] + "…"
-    return [number if line.text else "", text, *_cells(stages, own, lambda other: number in other.source)]
+    return [number if line.text else "", text, *_cells(stages, own)]
 
 
-def _cells(stages: Any, own: list[Any], belongs: Any) -> list[str]:
+def _cells(stages: Any, own: list[Any]) -> list[str]:
     if not own:
         return ["", "", ""]
     ids = {e.id for e in own}
@@ -66,14 +65,10 @@ def _cells(stages: Any, own: list[Any], belongs: Any) -> list[str]:
 
 
 def _ending(equations: list[Any]) -> str:
-    names = [name for e in equations for name in e.fusions]
-    parts = list(dict.fromkeys(names))
-    lost = Counter(
-        e.detail.split(":")[0] if e.status != "unused" else e.detail for e in equations if not e.fusions
-    )
-    if names and lost:
-        return _clip(parts)
-    return _clip(parts or list(lost))
+    names = dict.fromkeys(name for e in equations for name in e.fusions)
+    # The reason "why not" matters for a line that is gone as a whole.
+    gone = dict.fromkeys(e.detail if e.status == "unused" else e.detail.split(":")[0] for e in equations)
+    return _clip(list(names or gone))
 
 
 def _listed(items: Iterable[str]) -> str:

@@ -22,7 +22,8 @@ def jitted(body=lambda x: x * 2, **options):
 
 @pytest.mark.claim(
     "eval-shape-runs-nothing",
-    "jax.eval_shape traces and compiles nothing: it gives the shape of a result that would not fit in memory.",
+    "`jax.eval_shape` only traces: it compiles and computes nothing, and gives the shape even of a result "
+    "that would not fit in memory.",
     seeds="S002-58",
 )
 def test_eval_shape_runs_nothing(counted):
@@ -32,7 +33,10 @@ def test_eval_shape_runs_nothing(counted):
     assert not counted()["compiles"]
 
 
-@pytest.mark.claim("eval-shape-leaves-the-trace", "eval_shape of a jitted function leaves its trace in the cache: the first call does not trace again.")
+@pytest.mark.claim(
+    "eval-shape-leaves-the-trace",
+    "`eval_shape` of a jitted function leaves its trace in the cache: the first call does not trace again.",
+)
 def test_eval_shape_leaves_the_trace():
     f, runs = jitted()
     jax.eval_shape(f, X)
@@ -42,7 +46,8 @@ def test_eval_shape_leaves_the_trace():
 
 @pytest.mark.claim(
     "lowering-needs-shapes-only",
-    "lower() takes ShapeDtypeStruct in place of arrays, and the call that follows uses the trace and the program.",
+    "`lower()` takes `ShapeDtypeStruct` in place of arrays, and the call that follows uses the trace and "
+    "the program.",
 )
 def test_lowering_needs_shapes_only(counted):
     f, runs = jitted()
@@ -54,7 +59,10 @@ def test_lowering_needs_shapes_only(counted):
     assert (done["lowerings"], done["compiles"]) == (0, 0)
 
 
-@pytest.mark.claim("stages-happen-one-by-one", "trace, lower and compile are three steps: each does its own work and no other.")
+@pytest.mark.claim(
+    "stages-happen-one-by-one",
+    "`trace`, `lower` and `compile` are three steps: each does its own work and no other.",
+)
 def test_stages_happen_one_by_one(counted):
     f, runs = jitted()
     if not hasattr(f, "trace"):
@@ -70,9 +78,12 @@ def test_stages_happen_one_by_one(counted):
 
 @pytest.mark.claim(
     "compiled-serves-one-signature",
-    "A compiled program serves the shapes, dtypes and structure it was compiled for and refuses all others: it never traces again.",
+    "A compiled program serves the shapes, dtypes and structure it was compiled for and refuses all others: "
+    "it never traces again.",
 )
-@pytest.mark.parametrize("other", [(jnp.ones(4),), (jnp.ones(3, int),), ([X],), (X, X)], ids=["shape", "dtype", "tree", "count"])
+@pytest.mark.parametrize(
+    "other", [(jnp.ones(4),), (jnp.ones(3, int),), ([X],), (X, X)], ids=["shape", "dtype", "tree", "count"]
+)
 def test_compiled_serves_one_signature(other):
     compiled = jax.jit(lambda x: x * 2).lower(X).compile()
     assert compiled(X).tolist() == [0, 2, 4]
@@ -85,7 +96,10 @@ def test_wrong_twin_compiled_recompiles_on_demand():
     jax.jit(lambda x: x * 2).lower(X).compile()(jnp.ones(4))
 
 
-@pytest.mark.claim("compiled-takes-no-static-values", "Static values are fixed by lower() and are left out when the compiled program is called.")
+@pytest.mark.claim(
+    "compiled-takes-no-static-values",
+    "Static values are fixed by `lower()` and are left out when the compiled program is called.",
+)
 def test_compiled_takes_no_static_values():
     compiled = jax.jit(lambda x, n: x * n, static_argnums=1).lower(X, 2).compile()
     assert compiled(X).tolist() == [0, 2, 4]
@@ -93,7 +107,10 @@ def test_compiled_takes_no_static_values():
         compiled(X, 2)
 
 
-@pytest.mark.claim("compiled-cannot-be-transformed", "A compiled program cannot be differentiated, batched or called inside another jit.")
+@pytest.mark.claim(
+    "compiled-cannot-be-transformed",
+    "A compiled program cannot be differentiated, batched or called inside another jit.",
+)
 @pytest.mark.parametrize("transform", [jax.grad, jax.vmap, jax.jit])
 def test_compiled_cannot_be_transformed(transform):
     compiled = jax.jit(lambda x: x * 2).lower(1.0).compile()
@@ -101,7 +118,10 @@ def test_compiled_cannot_be_transformed(transform):
         transform(lambda x: compiled(x))(X if transform is jax.vmap else 1.0)
 
 
-@pytest.mark.claim("lowered-text-is-stablehlo", "The text of a lowered function is StableHLO; the text of a compiled one is HLO.")
+@pytest.mark.claim(
+    "lowered-text-is-stablehlo",
+    "The text of a lowered function is StableHLO; the text of a compiled one is HLO.",
+)
 def test_lowered_text_is_stablehlo():
     lowered = jax.jit(lambda x: x * 2).lower(X)
     assert "stablehlo.multiply" in lowered.as_text()
@@ -110,7 +130,8 @@ def test_lowered_text_is_stablehlo():
 
 @pytest.mark.claim(
     "cost-analysis-counts-a-loop-once",
-    "cost_analysis counts the body of a loop once, whatever its trip count: a loop of ten matrix products reports as one.",
+    "`cost_analysis` counts the body of a loop once, whatever its trip count: a loop of ten matrix products "
+    "reports as one.",
 )
 def test_cost_analysis_counts_a_loop_once():
     def flops(f):
@@ -124,7 +145,9 @@ def test_cost_analysis_counts_a_loop_once():
     assert unrolled >= 10 * one
 
 
-@pytest.mark.claim("exported-program-needs-no-python", "An exported program runs without the Python function that made it.")
+@pytest.mark.claim(
+    "exported-program-needs-no-python", "An exported program runs without the Python function that made it."
+)
 def test_exported_program_needs_no_python():
     f, runs = jitted()
     exported = export.export(f)(X)
@@ -133,7 +156,10 @@ def test_exported_program_needs_no_python():
     assert len(runs) == before == 1
 
 
-@pytest.mark.claim("exported-program-keeps-its-shapes", "An exported program refuses other shapes, unless it was exported with symbolic ones.")
+@pytest.mark.claim(
+    "exported-program-keeps-its-shapes",
+    "An exported program refuses other shapes, unless it was exported with symbolic ones.",
+)
 def test_exported_program_keeps_its_shapes():
     f = jax.jit(lambda x: x.sum())
     with pytest.raises(ValueError, match="Shape mismatch"):
@@ -143,7 +169,9 @@ def test_exported_program_keeps_its_shapes():
     assert [float(anylength.call(jnp.ones(k))) for k in (2, 7)] == [2, 7]
 
 
-@pytest.mark.claim("exported-program-is-for-its-platform", "A program exported for another platform is refused here.")
+@pytest.mark.claim(
+    "exported-program-is-for-its-platform", "A program exported for another platform is refused here."
+)
 def test_exported_program_is_for_its_platform():
     other = "tpu" if jax.default_backend() != "tpu" else "cpu"
     exported = export.export(jax.jit(lambda x: x * 2), platforms=[other])(X)
@@ -151,7 +179,10 @@ def test_exported_program_is_for_its_platform():
         exported.call(X)
 
 
-@pytest.mark.claim("exported-program-works-inside-jit", "Unlike a compiled program, an exported one can be called inside another jitted function.")
+@pytest.mark.claim(
+    "exported-program-works-inside-jit",
+    "Unlike a compiled program, an exported one can be called inside another jitted function.",
+)
 def test_exported_program_works_inside_jit():
     exported = export.export(jax.jit(lambda x: x * 2))(X)
     assert jax.jit(lambda x: exported.call(x) + 1)(X).tolist() == [1, 3, 5]

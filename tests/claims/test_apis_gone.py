@@ -35,7 +35,7 @@ def test_wrong_twin_config_module_can_be_imported():
 @pytest.mark.claim(
     "xla-computation-is-gone",
     "`jax.xla_computation` is gone; `jax.jit(f).lower(x).as_text()` shows the program given to XLA.",
-    seeds="S003-23 S003-30",
+    seeds="S001-03 S003-23 S003-30",
 )
 def test_xla_computation_is_gone():
     assert not hasattr(jax, "xla_computation")
@@ -45,7 +45,7 @@ def test_xla_computation_is_gone():
 @pytest.mark.claim(
     "concrete-array-is-gone",
     "The abstract type `ConcreteArray` is gone: a type carries a shape and a dtype and no data.",
-    seeds="S003-17",
+    seeds="S001-31 S003-17",
 )
 def test_concrete_array_is_gone():
     assert not hasattr(jax.core, "ConcreteArray")
@@ -139,7 +139,7 @@ def test_index_update_is_gone():
 
 @pytest.mark.claim(
     "jit-options-are-keyword-only",
-    "jit takes its options by keyword only: a second positional argument raises TypeError.",
+    "jit takes its options by keyword only: a second positional argument raises `TypeError`.",
 )
 def test_jit_options_are_keyword_only():
     with pytest.raises(TypeError, match="positional"):
@@ -148,7 +148,7 @@ def test_jit_options_are_keyword_only():
 
 @pytest.mark.claim(
     "abstracted-axes-is-gone",
-    "jit has no `abstracted_axes` any more: the argument raises TypeError.",
+    "jit has no `abstracted_axes` any more: the argument raises `TypeError`.",
 )
 def test_abstracted_axes_is_gone():
     with pytest.raises(TypeError, match="abstracted_axes"):

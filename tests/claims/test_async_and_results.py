@@ -51,7 +51,7 @@ def test_result_of_a_python_number_is_weak():
 @pytest.mark.claim(
     "two-jitted-functions-two-programs",
     "Two functions jitted separately are two compiled programs; one jitted function doing both is one.",
-    seeds="S001-05 S001-25",
+    seeds="S001-05 S001-25 S001-26",
 )
 def test_two_jitted_functions_two_programs(counted):
     def product(a, b):
@@ -75,7 +75,7 @@ def test_two_jitted_functions_two_programs(counted):
 
 @pytest.mark.claim(
     "splitting-a-used-key-is-key-reuse",
-    "Drawing from a key and then splitting that same key is key reuse; JAX's own check raises KeyReuseError.",
+    "Drawing from a key and then splitting that same key is key reuse; JAX's check raises `KeyReuseError`.",
     seeds="S001-05",
 )
 def test_splitting_a_used_key_is_key_reuse():

@@ -19,8 +19,8 @@ def _poly(x, y):
 
 @pytest.mark.claim(
     "if-on-a-traced-value-raises",
-    "A Python `if` on a traced value raises TracerBoolConversionError.",
-    seeds="S000-27 S000-29 S001-27 S001-28 S003-07 S003-08",
+    "A Python `if` on a traced value raises `TracerBoolConversionError`.",
+    seeds="S000-27 S000-29 S001-13 S001-27 S001-28 S003-07 S003-08",
 )
 def test_if_on_a_traced_value_raises():
     with pytest.raises(BOOL, match="boolean conversion"):
@@ -38,8 +38,8 @@ def test_wrong_twin_if_on_a_traced_value_works():
 
 @pytest.mark.claim(
     "bool-error-is-a-concretization-error",
-    "TracerBoolConversionError is a ConcretizationTypeError and a TypeError: old handlers still catch it.",
-    seeds="S000-29 S001-28",
+    "`TracerBoolConversionError` is a `ConcretizationTypeError` and a `TypeError`: old handlers catch it.",
+    seeds="S000-29 S001-28 S001-34",
 )
 def test_bool_error_is_a_concretization_error():
     assert issubclass(BOOL, VALUE)
@@ -61,8 +61,8 @@ def test_concretization_error_names_the_argument():
 
 @pytest.mark.claim(
     "while-on-a-traced-value-raises",
-    "A Python `while` on a traced value raises TracerBoolConversionError.",
-    seeds="S001-34",
+    "A Python `while` on a traced value raises `TracerBoolConversionError`.",
+    seeds="S001-27 S001-34 S003-07",
 )
 def test_while_on_a_traced_value_raises():
     def power(x, n):
@@ -124,7 +124,7 @@ def test_bool_of_a_tracer_raises():
 
 @pytest.mark.claim(
     "int-and-float-of-a-tracer-raise",
-    "`int(y)` and `float(y)` of a traced value raise ConcretizationTypeError: a tracer has no value.",
+    "`int(y)` and `float(y)` of a traced value raise `ConcretizationTypeError`: a tracer has no value.",
     seeds="S000-02 S003-03 S003-28",
 )
 def test_int_and_float_of_a_tracer_raise():
@@ -148,7 +148,7 @@ def test_astype_works_where_int_raises():
 
 @pytest.mark.claim(
     "item-and-tolist-raise",
-    "`x.item()` and `x.tolist()` need values and raise ConcretizationTypeError under jit.",
+    "`x.item()` and `x.tolist()` need values and raise `ConcretizationTypeError` under jit.",
 )
 def test_item_and_tolist_raise():
     for f in (lambda x: x[0].item(), lambda x: x.tolist()):
@@ -158,7 +158,7 @@ def test_item_and_tolist_raise():
 
 @pytest.mark.claim(
     "range-and-list-index-raise",
-    "`range(n)` and a Python list indexed by a traced integer raise TracerIntegerConversionError.",
+    "`range(n)` and a Python list indexed by a traced integer raise `TracerIntegerConversionError`.",
 )
 def test_range_and_list_index_raise():
     with pytest.raises(INDEX, match="__index__"):
@@ -169,7 +169,7 @@ def test_range_and_list_index_raise():
 
 @pytest.mark.claim(
     "integer-error-is-not-a-concretization-error",
-    "TracerIntegerConversionError is a TypeError, but no ConcretizationTypeError.",
+    "`TracerIntegerConversionError` is a `TypeError`, but no `ConcretizationTypeError`.",
 )
 def test_integer_error_is_not_a_concretization_error():
     assert issubclass(INDEX, TypeError)
@@ -178,7 +178,7 @@ def test_integer_error_is_not_a_concretization_error():
 
 @pytest.mark.claim(
     "numpy-function-of-a-tracer-raises",
-    "A NumPy function or `np.asarray` of a traced value raises TracerArrayConversionError; `jnp` works.",
+    "A NumPy function or `np.asarray` of a traced value raises `TracerArrayConversionError`; `jnp` works.",
     seeds="S003-16",
 )
 def test_numpy_function_of_a_tracer_raises():
@@ -190,7 +190,7 @@ def test_numpy_function_of_a_tracer_raises():
 
 @pytest.mark.claim(
     "numpy-array-indexed-by-a-tracer-raises",
-    "A NumPy array indexed by a traced integer raises TracerArrayConversionError; `jnp.asarray` it first.",
+    "A NumPy array indexed by a traced integer raises `TracerArrayConversionError`; `jnp.asarray` it first.",
 )
 def test_numpy_array_indexed_by_a_tracer_raises():
     table = np.arange(3.0)
@@ -201,7 +201,7 @@ def test_numpy_array_indexed_by_a_tracer_raises():
 
 @pytest.mark.claim(
     "math-function-of-a-tracer-raises",
-    "Functions of the `math` module need a float and raise ConcretizationTypeError on a tracer.",
+    "Functions of the `math` module need a float and raise `ConcretizationTypeError` on a tracer.",
 )
 def test_math_function_of_a_tracer_raises():
     with pytest.raises(VALUE, match="concrete value"):
@@ -210,7 +210,7 @@ def test_math_function_of_a_tracer_raises():
 
 @pytest.mark.claim(
     "truth-of-a-traced-vector-is-ambiguous",
-    "`if` on a traced vector raises NumPy's plain ValueError about ambiguous truth, not a JAX error.",
+    "`if` on a traced vector raises NumPy's plain `ValueError` about ambiguous truth, not a JAX error.",
 )
 def test_truth_of_a_traced_vector_is_ambiguous():
     with pytest.raises(ValueError, match="ambiguous"):
@@ -219,7 +219,7 @@ def test_truth_of_a_traced_vector_is_ambiguous():
 
 @pytest.mark.claim(
     "reshape-by-a-traced-product-raises",
-    "`x.reshape(jnp.array(x.shape).prod())` raises TypeError under jit, and the message names `reduce_prod`.",
+    "`x.reshape(jnp.array(x.shape).prod())` raises `TypeError` under jit and names `reduce_prod`.",
     seeds="S003-12",
 )
 def test_reshape_by_a_traced_product_raises():
@@ -241,7 +241,7 @@ def test_reshape_by_a_numpy_product_works():
 
 @pytest.mark.claim(
     "f-string-shows-the-tracer",
-    "An f-string of a traced value shows the tracer; a number format such as `{x:.2f}` raises TypeError.",
+    "An f-string of a traced value shows the tracer; a number format such as `{x:.2f}` raises `TypeError`.",
 )
 def test_f_string_shows_the_tracer():
     texts = []
@@ -253,7 +253,7 @@ def test_f_string_shows_the_tracer():
 
 @pytest.mark.claim(
     "iterating-a-traced-array-unrolls",
-    "`for row in x` works on a traced array, one turn per row; a traced scalar raises TypeError.",
+    "`for row in x` works on a traced array, one turn per row; a traced scalar raises `TypeError`.",
 )
 def test_iterating_a_traced_array_unrolls():
     turns = []

@@ -35,7 +35,9 @@ def test_wrong_twin_donated_array_stays_usable():
     assert not x.is_deleted()
 
 
-@pytest.mark.claim("donated-array-keeps-its-shape", "The shape and dtype of a deleted array can still be read.")
+@pytest.mark.claim(
+    "donated-array-keeps-its-shape", "The shape and dtype of a deleted array can still be read."
+)
 def test_donated_array_keeps_its_shape():
     x = fresh()
     jax.jit(double, donate_argnums=0)(x)
@@ -54,9 +56,11 @@ def test_donated_buffer_is_reused():
 
 @pytest.mark.claim(
     "donation-needs-the-same-size-only",
-    "A donated float32 array can hold an int32 result, or a reshaped one: the number of bytes counts.",
+    "A donated `float32` array can hold an `int32` result, or a reshaped one: the number of bytes counts.",
 )
-@pytest.mark.parametrize("change", [lambda x: x.astype(jnp.int32), lambda x: x.reshape(2, 2).T], ids=["int32", "reshaped"])
+@pytest.mark.parametrize(
+    "change", [lambda x: x.astype(jnp.int32), lambda x: x.reshape(2, 2).T], ids=["int32", "reshaped"]
+)
 def test_donation_needs_the_same_size_only(change):
     x = fresh()
     jax.jit(change, donate_argnums=0)(x)
@@ -65,7 +69,8 @@ def test_donation_needs_the_same_size_only(change):
 
 @pytest.mark.claim(
     "donated-keyword-is-donated",
-    "donate_argnums also donates an argument that is passed by keyword, and donate_argnames one that is passed by position.",
+    "`donate_argnums` also donates an argument that is passed by keyword, and `donate_argnames` one that is "
+    "passed by position.",
 )
 def test_donated_keyword_is_donated():
     x, y = fresh(), fresh()
@@ -84,7 +89,7 @@ def test_donating_a_tree_donates_every_leaf():
 
 @pytest.mark.claim(
     "unusable-donation-warns",
-    "A donated array whose memory fits no result is not deleted, and a UserWarning names it.",
+    "A donated array whose memory fits no result is not deleted, and a `UserWarning` names it.",
 )
 def test_unusable_donation_warns():
     x = fresh()
@@ -107,7 +112,7 @@ def test_second_donation_finds_no_place():
 
 @pytest.mark.claim(
     "donation-to-a-smaller-type-is-ignored-silently",
-    "Donating a float32 array to a bfloat16 result does nothing, without a warning.",
+    "Donating a `float32` array to a `bfloat16` result does nothing, without a warning.",
 )
 def test_donation_to_a_smaller_type_is_ignored_silently():
     x = fresh()
@@ -125,7 +130,10 @@ def test_unused_donation_is_ignored_silently():
     assert not x.is_deleted()
 
 
-@pytest.mark.claim("numpy-donation-is-ignored-silently", "Donating a NumPy array does nothing, without a warning: it stays as it was.")
+@pytest.mark.claim(
+    "numpy-donation-is-ignored-silently",
+    "Donating a NumPy array does nothing, without a warning: it stays as it was.",
+)
 def test_numpy_donation_is_ignored_silently():
     x = np.arange(4, dtype=np.float32)
     jax.jit(double, donate_argnums=0)(x)
@@ -134,7 +142,8 @@ def test_numpy_donation_is_ignored_silently():
 
 @pytest.mark.claim(
     "numpy-view-blocks-donation",
-    "On a CPU, an array that a NumPy view still points to is not deleted when donated: the memory is shared, so JAX copies.",
+    "On a CPU, an array that a NumPy view still points to is not deleted when donated: they share the "
+    "memory, so the donation is ignored.",
 )
 def test_numpy_view_blocks_donation():
     x = fresh()
@@ -146,21 +155,29 @@ def test_numpy_view_blocks_donation():
     assert view.tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.claim("donating-one-array-twice-fails", "Passing the same array to two donated parameters raises an error.")
+@pytest.mark.claim(
+    "donating-one-array-twice-fails", "Passing the same array to two donated parameters raises an error."
+)
 def test_donating_one_array_twice_fails():
     x = fresh()
     with pytest.raises(Exception, match="donate the same buffer twice"):
         jax.jit(lambda a, b: (a + b, a - b), donate_argnums=(0, 1))(x, x)
 
 
-@pytest.mark.claim("donating-an-array-used-elsewhere-fails", "Passing the same array to a donated and to another parameter raises an error.")
+@pytest.mark.claim(
+    "donating-an-array-used-elsewhere-fails",
+    "Passing the same array to a donated and to another parameter raises an error.",
+)
 def test_donating_an_array_used_elsewhere_fails():
     x = fresh()
     with pytest.raises(Exception, match="previously donated"):
         jax.jit(lambda a, b: a + b, donate_argnums=0)(x, x)
 
 
-@pytest.mark.claim("static-and-donated-exclude-each-other", "A parameter cannot be both static and donated: jit refuses it at once.")
+@pytest.mark.claim(
+    "static-and-donated-exclude-each-other",
+    "A parameter cannot be both static and donated: jit refuses it at once.",
+)
 def test_static_and_donated_exclude_each_other():
     with pytest.raises(ValueError, match="cannot intersect"):
         jax.jit(lambda x, n: x * n, static_argnums=1, donate_argnums=1)
@@ -168,7 +185,8 @@ def test_static_and_donated_exclude_each_other():
 
 @pytest.mark.claim(
     "inner-donation-is-ignored",
-    "Donation counts at the outermost jit only: a jitted function that donates leaves its argument alone when called inside another.",
+    "Donation counts at the outermost jit only: a jitted function that donates leaves its argument alone "
+    "when called inside another.",
 )
 def test_inner_donation_is_ignored():
     inner = jax.jit(double, donate_argnums=0)
@@ -179,7 +197,8 @@ def test_inner_donation_is_ignored():
 
 @pytest.mark.claim(
     "donation-is-visible-in-the-text",
-    "Donation shows in the lowered text as an aliased argument, and in the compiled text as an input-output alias.",
+    "Donation shows in the lowered text as an aliased argument, and in the compiled text as an input-output "
+    "alias.",
 )
 def test_donation_is_visible_in_the_text():
     for donate, seen in ((0, True), ((), False)):
@@ -188,7 +207,10 @@ def test_donation_is_visible_in_the_text():
         assert ("input_output_alias" in lowered.compile().as_text()) is seen
 
 
-@pytest.mark.claim("disable-jit-disables-donation", "Under disable_jit nothing is donated: a program that wrongly reuses a donated array works there.")
+@pytest.mark.claim(
+    "disable-jit-disables-donation",
+    "Under `disable_jit` nothing is donated: a program that wrongly reuses a donated array works there.",
+)
 def test_disable_jit_disables_donation():
     x = fresh()
     with jax.disable_jit():
@@ -198,7 +220,8 @@ def test_disable_jit_disables_donation():
 
 @pytest.mark.claim(
     "debug-nans-switches-donation-off-for-good",
-    "A function first compiled under debug_nans does not donate, and still does not after debug_nans is off again.",
+    "A function first compiled under `debug_nans` does not donate, and still does not after `debug_nans` is "
+    "off again.",
 )
 def test_debug_nans_switches_donation_off_for_good():
     f = jax.jit(lambda x: x * 2, donate_argnums=0)

@@ -24,7 +24,7 @@ def counting(body=lambda x: x * 2):
 
 @pytest.mark.claim(
     "same-function-hits-through-a-new-wrapper",
-    "jax.jit(f)(x) in a loop traces once: a new wrapper around the same function finds the earlier trace.",
+    "`jax.jit(f)(x)` in a loop traces once: a new wrapper around the same function finds the earlier trace.",
     seeds="S004-34",
 )
 def test_same_function_hits_through_a_new_wrapper(counted):
@@ -76,7 +76,7 @@ def test_fresh_def_recompiles():
 
 @pytest.mark.claim(
     "fresh-partial-recompiles",
-    "A functools.partial made in a loop compiles each time, also if it binds the same values.",
+    "A `functools.partial` made in a loop compiles each time, also if it binds the same values.",
     seeds="S004-31 S004-32 S004-35",
 )
 def test_fresh_partial_recompiles(counted):
@@ -86,7 +86,9 @@ def test_fresh_partial_recompiles(counted):
     assert len(runs) == counted()["compiles"] == 3
 
 
-@pytest.mark.claim("kept-partial-hits", "One functools.partial that is kept and wrapped again hits.", seeds="S004-32")
+@pytest.mark.claim(
+    "kept-partial-hits", "One `functools.partial` that is kept and wrapped again hits.", seeds="S004-32"
+)
 def test_kept_partial_hits():
     f, runs = counting(lambda x, k: x * k)
     kept = functools.partial(f, k=2)
@@ -96,7 +98,8 @@ def test_kept_partial_hits():
 
 @pytest.mark.claim(
     "fresh-tree-partial-recompiles",
-    "jax.tree_util.Partial as the jitted function compiles each time it is made anew, like functools.partial.",
+    "`jax.tree_util.Partial` as the jitted function compiles each time it is made anew, like "
+    "`functools.partial`.",
 )
 def test_fresh_tree_partial_recompiles():
     f, runs = counting(lambda k, x: x * k)
@@ -107,8 +110,8 @@ def test_fresh_tree_partial_recompiles():
 
 @pytest.mark.claim(
     "tree-partial-argument-hits",
-    "jax.tree_util.Partial passed as an argument is data: the function in it is part of the structure, its bound arrays are "
-    "traced, and a fresh one hits.",
+    "`jax.tree_util.Partial` passed as an argument is data: the function in it is part of the structure, "
+    "its bound arrays are traced, and a fresh one hits.",
 )
 def test_tree_partial_argument_hits():
     f, runs = counting(lambda k, x: x * k)
@@ -119,7 +122,7 @@ def test_tree_partial_argument_hits():
 
 @pytest.mark.claim(
     "fresh-bound-method-recompiles",
-    "jax.jit(obj.method) evaluated again compiles again: every attribute access makes a new bound method.",
+    "`jax.jit(obj.method)` evaluated again compiles again: every attribute access makes a new bound method.",
 )
 def test_fresh_bound_method_recompiles():
     class Scale:
@@ -138,7 +141,10 @@ def test_fresh_bound_method_recompiles():
     assert len(scale.runs) == 3
 
 
-@pytest.mark.claim("callable-object-hits", "A callable object is its own key: wrapped twice it hits, a second object does not.")
+@pytest.mark.claim(
+    "callable-object-hits",
+    "A callable object is its own key: wrapped twice it hits, a second object does not.",
+)
 def test_callable_object_hits():
     runs = []
 
@@ -156,7 +162,7 @@ def test_callable_object_hits():
 
 @pytest.mark.claim(
     "wraps-does-not-share-the-entry",
-    "A fresh wrapper made with functools.wraps is a new function and compiles again.",
+    "A fresh wrapper made with `functools.wraps` is a new function and compiles again.",
 )
 def test_wraps_does_not_share_the_entry():
     f, runs = counting()
@@ -168,7 +174,9 @@ def test_wraps_does_not_share_the_entry():
     assert len(runs) == 2
 
 
-@pytest.mark.claim("jit-of-a-fresh-grad-recompiles", "jax.jit(jax.grad(f)) written in a loop compiles each time.")
+@pytest.mark.claim(
+    "jit-of-a-fresh-grad-recompiles", "`jax.jit(jax.grad(f))` written in a loop compiles each time."
+)
 def test_jit_of_a_fresh_grad_recompiles():
     f, runs = counting(lambda x: x**2)
     for _ in range(3):

@@ -15,7 +15,8 @@ def temporary_bytes(compiled):
 
 @pytest.mark.claim(
     "item-assignment-is-refused",
-    "Assigning to an element of a JAX array raises TypeError, and the message recommends x.at[idx].set(y).",
+    "Assigning to an element of a JAX array raises `TypeError`, and the message recommends "
+    "`x.at[idx].set(y)`.",
     seeds="S002-34",
 )
 def test_item_assignment_is_refused():
@@ -35,7 +36,7 @@ def test_wrong_twin_item_assignment_works():
 
 @pytest.mark.claim(
     "augmented-item-assignment-is-refused",
-    "x[0] += 1, x[0] *= 2 and their kin fail like x[0] = 1.",
+    "`x[0] += 1`, `x[0] *= 2` and their kin fail like `x[0] = 1`.",
     seeds="S002-35",
 )
 @pytest.mark.parametrize("statement", ["x[0] += 1", "x[0] -= 1", "x[0] *= 2", "x[0] /= 2", "x[:2] **= 2"])
@@ -46,7 +47,8 @@ def test_augmented_item_assignment_is_refused(statement):
 
 @pytest.mark.claim(
     "whole-array-augmented-assignment-rebinds",
-    "x += 5 on the whole array works: it makes a new array and binds the name to it; other names keep the old one.",
+    "`x += 5` on the whole array works: it makes a new array and binds the name to it; other names keep the "
+    "old one.",
     seeds="S002-37",
 )
 def test_whole_array_augmented_assignment_rebinds():
@@ -59,7 +61,7 @@ def test_whole_array_augmented_assignment_rebinds():
 
 @pytest.mark.claim(
     "at-returns-a-changed-copy",
-    "x.at[0].add(999) returns a changed copy; x stays as it was.",
+    "`x.at[0].add(999)` returns a changed copy; `x` stays as it was.",
     seeds="S002-36",
 )
 def test_at_returns_a_changed_copy():
@@ -70,7 +72,8 @@ def test_at_returns_a_changed_copy():
 
 @pytest.mark.claim(
     "at-has-a-form-for-every-update",
-    "The .at property has set, add, multiply, divide, power, min, max, apply and get, each equal to NumPy's update of the same element.",
+    "The `.at` property has a method for each kind of update: `set`, `add`, `multiply`, `divide`, `power`, "
+    "`min` and `max`.",
     seeds="S002-14",
 )
 @pytest.mark.parametrize(
@@ -83,7 +86,11 @@ def test_at_has_a_form_for_every_update(form, expected):
     assert np.allclose(changed, [0, expected, 5])
 
 
-@pytest.mark.claim("at-apply-takes-a-function", "x.at[idx].apply(f) applies a function to the chosen elements; .get() reads them.", seeds="S002-14")
+@pytest.mark.claim(
+    "at-apply-takes-a-function",
+    "`x.at[idx].apply(f)` applies a function to the chosen elements; .get() reads them.",
+    seeds="S002-14",
+)
 def test_at_apply_takes_a_function():
     x = jnp.array([1.0, 4.0, 9.0])
     assert x.at[1:].apply(jnp.sqrt).tolist() == [1, 2, 3]
@@ -92,7 +99,7 @@ def test_at_apply_takes_a_function():
 
 @pytest.mark.claim(
     "at-add-counts-repeated-indices",
-    "x.at[idx].add(y) adds once for every repeated index, where NumPy's x[idx] += y adds once in all.",
+    "`x.at[idx].add(y)` adds once for every repeated index, where NumPy's `x[idx] += y` adds once in all.",
     seeds="S002-14",
 )
 def test_at_add_counts_repeated_indices():
@@ -105,8 +112,8 @@ def test_at_add_counts_repeated_indices():
 
 @pytest.mark.claim(
     "update-without-donation-copies",
-    "Under jit, x.at[i].set(y) on an argument copies the array once, because the caller may still use it; donating the argument "
-    "removes the copy.",
+    "Under jit, `x.at[i].set(y)` on an argument copies the array once, because the caller may still use it; "
+    "donating the argument removes the copy.",
     seeds="S002-54",
 )
 def test_update_without_donation_copies():
@@ -121,8 +128,8 @@ def test_update_without_donation_copies():
 
 @pytest.mark.claim(
     "updates-inside-one-program-run-in-place",
-    "Updates of an intermediate array inside one jitted function need no copy each: a loop of 100 updates uses less extra memory "
-    "than one copy.",
+    "Updates of an intermediate array inside one jitted function need no copy each: a loop of 100 updates "
+    "uses less extra memory than one copy.",
     seeds="S002-54",
 )
 def test_updates_inside_one_program_run_in_place():
@@ -133,7 +140,8 @@ def test_updates_inside_one_program_run_in_place():
 
 @pytest.mark.claim(
     "numpy-argument-cannot-be-written-inside",
-    "A NumPy array passed to a jitted function cannot be written to inside, and is never changed: inside it is a tracer.",
+    "A NumPy array passed to a jitted function cannot be written to inside, and is never changed: inside it "
+    "is a tracer.",
     seeds="S002-34",
 )
 def test_numpy_argument_cannot_be_written_inside():

@@ -13,7 +13,7 @@ LEAK = jax.errors.UnexpectedTracerError
 
 @pytest.mark.claim(
     "using-a-leaked-tracer-raises",
-    "Computing with a tracer that escaped from its jitted function raises UnexpectedTracerError.",
+    "Computing with a tracer that escaped from its jitted function raises `UnexpectedTracerError`.",
     seeds="S001-21",
 )
 def test_using_a_leaked_tracer_raises():
@@ -47,6 +47,7 @@ def test_wrong_twin_leaking_stores_a_number():
 @pytest.mark.claim(
     "attribute-of-self-leaks-too",
     "Storing a traced value on an object is a leak: the next use of the attribute outside raises.",
+    seeds="S000-12",
 )
 def test_attribute_of_self_leaks_too():
     class Model:
@@ -96,7 +97,7 @@ def test_returning_the_value_repairs_the_leak():
 
 @pytest.mark.claim(
     "array-iterator-in-a-loop-body-leaks",
-    "Pulling `next()` of an array's iterator inside a `fori_loop` body raises UnexpectedTracerError.",
+    "Pulling `next()` of an array's iterator inside a `fori_loop` body raises `UnexpectedTracerError`.",
     seeds="S000-23 S000-24",
 )
 def test_array_iterator_in_a_loop_body_leaks():
@@ -131,7 +132,7 @@ def test_indexing_replaces_the_iterator():
 @pytest.mark.filterwarnings("ignore:Python iterable type:DeprecationWarning")  # is a claim of test_purity
 @pytest.mark.claim(
     "iterator-argument-and-iterator-in-a-loop-differ",
-    "An iterator argument raises a plain TypeError, one in a loop body UnexpectedTracerError, a subclass.",
+    "An iterator argument raises plain `TypeError`, one in a loop body `UnexpectedTracerError`, a subclass.",
     seeds="S000-24",
 )
 def test_iterator_argument_and_iterator_in_a_loop_differ():
@@ -169,7 +170,7 @@ def test_leak_from_vmap_raises():
 
 @pytest.mark.claim(
     "leak-message-names-the-function",
-    "The UnexpectedTracerError names the function that was traced.",
+    "The `UnexpectedTracerError` names the function that was traced.",
 )
 def test_leak_message_names_the_function():
     kept = []

@@ -13,7 +13,8 @@ Concretization = jax.errors.ConcretizationTypeError
 
 @pytest.mark.claim(
     "shapes-follow-from-shapes",
-    "The shape of every result follows from the shapes of the inputs, without a value and without running anything.",
+    "The shape of every result follows from the shapes of the inputs, without a value and without running "
+    "anything.",
     seeds="S002-58",
 )
 def test_shapes_follow_from_shapes():
@@ -67,7 +68,8 @@ def test_wrong_twin_one_program_serves_all_static_lengths():
 
 @pytest.mark.claim(
     "lengths-of-arange-must-be-static",
-    "Lengths given to arange, linspace, reshape and repeat are shapes and must be known while tracing.",
+    "Lengths given to `arange`, `linspace`, `reshape` and `repeat` are shapes and must be known while "
+    "tracing.",
 )
 @pytest.mark.parametrize(
     "make",
@@ -85,7 +87,10 @@ def test_lengths_of_arange_must_be_static(make):
         jax.jit(make)(3)
 
 
-@pytest.mark.claim("shapes-are-python-numbers", "Inside jit the entries of x.shape, x.ndim and len(x) are plain Python integers.")
+@pytest.mark.claim(
+    "shapes-are-python-numbers",
+    "Inside jit the entries of `x.shape`, `x.ndim` and `len(x)` are plain Python integers.",
+)
 def test_shapes_are_python_numbers():
     seen = []
     jax.jit(lambda x: seen.extend([*x.shape, x.ndim, len(x)]) or x)(jnp.ones((2, 3)))
@@ -95,8 +100,8 @@ def test_shapes_are_python_numbers():
 
 @pytest.mark.claim(
     "branching-on-shape-is-free",
-    "Python may branch on shape and rank inside jit: the choice is made while tracing, and only the taken branch is in the "
-    "jaxpr.",
+    "Python may branch on shape and rank inside jit: the choice is made while tracing, and only the taken "
+    "branch is in the jaxpr.",
     seeds="S004-09 S004-10 S004-19",
 )
 def test_branching_on_shape_is_free():
@@ -121,7 +126,7 @@ def test_traced_slice_bound_fails():
 
 @pytest.mark.claim(
     "dynamic-slice-moves-a-fixed-window",
-    "lax.dynamic_slice takes a traced start and a static size, so one program cuts the window anywhere.",
+    "`lax.dynamic_slice` takes a traced start and a static size, so one program cuts the window anywhere.",
 )
 def test_dynamic_slice_moves_a_fixed_window():
     runs = []
@@ -133,7 +138,8 @@ def test_dynamic_slice_moves_a_fixed_window():
 
 @pytest.mark.claim(
     "boolean-mask-indexing-fails",
-    "Picking entries with a traced boolean mask fails under jit: the result's length is the number of True entries.",
+    "Picking entries with a traced boolean mask fails under jit: the result's length is the number of "
+    "`True` entries.",
     seeds="S002-64",
 )
 def test_boolean_mask_indexing_fails():
@@ -147,7 +153,8 @@ def test_boolean_mask_indexing_fails():
 
 @pytest.mark.claim(
     "mask-assignment-fails-even-for-a-scalar",
-    "x.at[mask].set(number) fails under jit with a traced mask, although neither its result nor the number has a shape in doubt.",
+    "`x.at[mask].set(number)` fails under jit with a traced mask, although neither its result nor the "
+    "number has a shape in doubt.",
     seeds="S002-63 S002-64",
 )
 def test_mask_assignment_fails_even_for_a_scalar():
@@ -162,7 +169,8 @@ def test_mask_assignment_fails_even_for_a_scalar():
 
 @pytest.mark.claim(
     "mask-known-while-tracing-works",
-    "A boolean mask that is a NumPy constant of the program may index under jit: its True entries are counted while tracing.",
+    "A boolean mask that is a NumPy constant of the program may index under jit: its `True` entries are "
+    "counted while tracing.",
     seeds="S002-64",
 )
 def test_mask_known_while_tracing_works():
@@ -186,7 +194,8 @@ def test_arrays_cannot_be_static(mask):
 
 @pytest.mark.claim(
     "where-replaces-mask-assignment",
-    "jnp.where with three arguments does the work of a masked assignment with static shapes, eagerly and under jit.",
+    "`jnp.where` with three arguments does the work of a masked assignment with static shapes, eagerly and "
+    "under jit.",
     seeds="S002-66 S002-10",
 )
 def test_where_replaces_mask_assignment():
@@ -197,8 +206,8 @@ def test_where_replaces_mask_assignment():
 
 @pytest.mark.claim(
     "mask-arithmetic-works-for-finite-values",
-    "Multiplying by the inverted mask and subtracting the masked constant equals a masked assignment for finite values, with "
-    "static shapes.",
+    "Multiplying by the inverted mask and subtracting the masked constant equals a masked assignment for "
+    "finite values, with static shapes.",
     seeds="S002-66",
 )
 def test_mask_arithmetic_works_for_finite_values():
@@ -209,8 +218,8 @@ def test_mask_arithmetic_works_for_finite_values():
 
 @pytest.mark.claim(
     "mask-arithmetic-spreads-nan",
-    "Masking by multiplication with a mask of floats does not remove inf or nan: the hidden entry becomes nan, where "
-    "jnp.where gives the constant.",
+    "Masking by multiplication with a mask of floats does not remove `inf` or `nan`: the hidden entry "
+    "becomes `nan`, where `jnp.where` gives the constant.",
     seeds="S002-66",
 )
 def test_mask_arithmetic_spreads_nan():
@@ -225,7 +234,10 @@ def test_wrong_twin_multiplying_by_zero_hides_anything():
     assert ((1 - mask) * x - mask * 100).tolist() == [-100, 1]
 
 
-@pytest.mark.claim("one-argument-where-needs-size", "nonzero and where with one argument fail under jit unless size= fixes the length.")
+@pytest.mark.claim(
+    "one-argument-where-needs-size",
+    "`nonzero` and `where` with one argument fail under jit unless `size=` fixes the length.",
+)
 def test_one_argument_where_needs_size():
     x = jnp.array([0, 1, 0, 1])
     for find in (jnp.nonzero, jnp.where):
@@ -236,7 +248,8 @@ def test_one_argument_where_needs_size():
 
 @pytest.mark.claim(
     "size-pads-and-truncates-silently",
-    "With size=, too few results are padded with fill_value and surplus results are dropped, both without an error.",
+    "With `size=`, too few results are padded with `fill_value` and surplus results are dropped, both "
+    "without an error.",
 )
 def test_size_pads_and_truncates_silently():
     x = jnp.array([0, 1, 1, 1])
@@ -247,13 +260,15 @@ def test_size_pads_and_truncates_silently():
 
 @pytest.mark.claim(
     "size-pads-with-zero-by-default",
-    "nonzero(size=) pads with index 0 unless fill_value says otherwise, which looks like a found entry.",
+    "`nonzero(size=)` pads with index 0 unless `fill_value` says otherwise, which looks like a found entry.",
 )
 def test_size_pads_with_zero_by_default():
     assert jnp.nonzero(jnp.array([0, 1, 0]), size=3)[0].tolist() == [1, 0, 0]
 
 
-@pytest.mark.claim("unique-needs-size", "jnp.unique fails under jit unless size= fixes the length of its result.")
+@pytest.mark.claim(
+    "unique-needs-size", "`jnp.unique` fails under jit unless `size=` fixes the length of its result."
+)
 def test_unique_needs_size():
     x = jnp.array([3, 1, 3])
     with pytest.raises(Concretization):
@@ -264,7 +279,7 @@ def test_unique_needs_size():
 
 @pytest.mark.claim(
     "repeat-needs-total-length",
-    "jnp.repeat with a traced count works under jit once total_repeat_length fixes the length.",
+    "`jnp.repeat` with a traced count works under jit once `total_repeat_length` fixes the length.",
 )
 def test_repeat_needs_total_length():
     repeat = jax.jit(lambda x, counts: jnp.repeat(x, counts, total_repeat_length=5))
@@ -273,7 +288,8 @@ def test_repeat_needs_total_length():
 
 @pytest.mark.claim(
     "reductions-take-a-mask",
-    "Reductions take a where= mask, so entries can be left out of a sum, a maximum or a mean with static shapes.",
+    "Reductions take a `where=` mask, so entries can be left out of a sum, a maximum or a mean with static "
+    "shapes.",
     seeds="S002-10",
 )
 def test_reductions_take_a_mask():
@@ -288,7 +304,8 @@ def padded(x, length):
 
 @pytest.mark.claim(
     "padding-shares-one-program",
-    "Sequences padded to one length, with the true length as a traced argument, share one program and give the unpadded result.",
+    "Sequences padded to one length, with the true length as a traced argument, share one program and give "
+    "the unpadded result.",
     seeds="S002-10 S002-57 S002-68",
 )
 def test_padding_shares_one_program():
@@ -307,7 +324,8 @@ def test_padding_shares_one_program():
 
 @pytest.mark.claim(
     "padding-without-a-mask-is-wrong",
-    "Padding alone changes results that depend on all entries, such as a mean or a softmax: the padding must be masked.",
+    "Padding alone changes results that depend on all entries, such as a mean or a softmax: the padding "
+    "must be masked.",
     seeds="S002-57",
 )
 def test_padding_without_a_mask_is_wrong():
@@ -335,7 +353,7 @@ def test_buckets_bound_the_number_of_programs():
 
 @pytest.mark.claim(
     "ragged-last-batch-compiles-again",
-    "A last batch that is smaller than the others compiles a second program; dropped or padded, it does not.",
+    "A last batch that is smaller than the others compiles a second program; left out, it does not.",
     seeds="S002-68",
 )
 def test_ragged_last_batch_compiles_again():
@@ -344,3 +362,7 @@ def test_ragged_last_batch_compiles_again():
     for start in range(0, 10, 4):
         step(data[start : start + 4])
     assert runs == [(4, 3), (2, 3)]
+    runs.clear()
+    for start in range(0, 10 - 10 % 4, 4):
+        step(data[start : start + 4])
+    assert not runs

@@ -13,7 +13,7 @@ def _is_tracer(x):
 @pytest.mark.claim(
     "first-call-traces-and-returns-the-result",
     "The first call of a jitted function runs its body once on tracers and returns the real result.",
-    seeds="S000-01 S000-05 S000-07",
+    seeds="S000-01 S000-05 S000-07 S003-01",
 )
 def test_first_call_traces_and_returns_the_result():
     seen = []
@@ -38,15 +38,17 @@ def test_wrong_twin_first_call_runs_on_values():
 
 @pytest.mark.claim(
     "first-call-lowers-and-compiles-too",
-    "A first call traces, lowers and compiles, and a second one does none of it: the warm-up is more than tracing.",
-    seeds="S001-07 S001-08 S001-09 S001-10 S001-36",
+    "A first call traces, lowers and compiles; a second does none of it: warm-up is more than tracing.",
+    seeds="S000-05 S001-02 S001-03 S001-07 S001-08 S001-09 S001-10 S001-36",
 )
 def test_first_call_lowers_and_compiles_too(counted):
     f = jax.jit(lambda x: x * 2 + 1)
     x = np.float32(3)
     counted()
     f(x)
-    assert counted() == {"traces": 1, "lowerings": 1, "compiles": 1}
+    done = counted()
+    assert done["traces"] >= 1
+    assert (done["lowerings"], done["compiles"]) == (1, 1)
     f(x)
     assert sum(counted().values()) == 0
 
@@ -54,7 +56,7 @@ def test_first_call_lowers_and_compiles_too(counted):
 @pytest.mark.claim(
     "tracer-knows-shape-and-dtype",
     "Inside a jitted function an argument knows its shape, its number of dimensions and its dtype.",
-    seeds="S000-02 S003-03",
+    seeds="S000-02 S001-30 S003-03",
 )
 def test_tracer_knows_shape_and_dtype():
     facts = []
@@ -129,7 +131,7 @@ def test_typeof_shows_what_a_tracer_stands_for():
 @pytest.mark.claim(
     "only-a-new-length-speaks-again",
     "A `print` in the body speaks again for a new length, and stays silent when the first length returns.",
-    seeds="S000-03 S000-06 S000-10 S000-11",
+    seeds="S000-03 S000-06 S000-10 S000-11 S001-36",
 )
 def test_only_a_new_length_speaks_again(capsys):
     f = jax.jit(lambda x: (print("traced for", x.shape), x.sum())[1])
@@ -140,7 +142,7 @@ def test_only_a_new_length_speaks_again(capsys):
 @pytest.mark.claim(
     "one-trace-serves-all-values",
     "One trace stands for every array of its shape and dtype: other values reuse it.",
-    seeds="S001-29 S001-30 S001-32",
+    seeds="S001-29 S001-30 S001-32 S003-04",
 )
 def test_one_trace_serves_all_values():
     runs = []
@@ -235,7 +237,7 @@ def test_wrong_twin_np_is_recorded():
 
 @pytest.mark.claim(
     "compile-time-eval-computes-while-tracing",
-    "`jax.ensure_compile_time_eval()` lets `jnp` compute constants while tracing: only the value is recorded.",
+    "`jax.ensure_compile_time_eval()` lets `jnp` compute constants while tracing: only values are recorded.",
 )
 def test_compile_time_eval_computes_while_tracing():
     seen = []
@@ -289,6 +291,7 @@ def test_python_numbers_are_traced():
 @pytest.mark.claim(
     "omitted-default-is-not-traced",
     "A default value that the caller leaves out stays a Python value; the same value passed is traced.",
+    seeds="S003-21",
 )
 def test_omitted_default_is_not_traced():
     seen = []
@@ -305,6 +308,7 @@ def test_omitted_default_is_not_traced():
 @pytest.mark.claim(
     "none-argument-is-visible-to-python",
     "`None` is not traced: `if x is None` works, and passing an array instead traces again.",
+    seeds="S000-27 S003-21",
 )
 def test_none_argument_is_visible_to_python():
     runs = []
@@ -332,7 +336,7 @@ def test_remainder_is_an_integer_its_comparison_a_bool():
 @pytest.mark.claim(
     "float64-argument-is-traced-as-float32",
     "By default a NumPy float64 argument is traced as float32 and the result is float32, with no warning.",
-    seeds="S000-08 S003-01",
+    seeds="S000-03 S000-08 S003-01",
 )
 def test_float64_argument_is_traced_as_float32():
     x = np.random.default_rng(0).normal(size=100)

@@ -32,7 +32,7 @@ def test_grad_lets_python_branch():
 
 @pytest.mark.claim(
     "grad-leaves-other-arguments-alone",
-    "`grad` makes a tracer of the differentiated argument only: the others reach the body as you passed them.",
+    "`grad` makes a tracer of the differentiated argument only: the others reach the body as passed.",
     seeds="S003-24 S003-29",
 )
 def test_grad_leaves_other_arguments_alone():
@@ -116,7 +116,7 @@ def test_astype_float_under_grad_stays_traced():
 
 @pytest.mark.claim(
     "int-and-bool-under-grad-work-float-does-not",
-    "Under `grad`, `int(x)` and `bool(x)` give Python values, but `float(x)` raises ConcretizationTypeError.",
+    "Under `grad`, `int(x)` and `bool(x)` give Python values; `float(x)` raises `ConcretizationTypeError`.",
     seeds="S003-19 S003-20",
 )
 def test_int_and_bool_under_grad_work_float_does_not():
@@ -130,7 +130,7 @@ def test_int_and_bool_under_grad_work_float_does_not():
 
 @pytest.mark.claim(
     "numpy-function-under-grad-raises",
-    "A NumPy function of the differentiated argument raises TracerArrayConversionError, even without jit.",
+    "A NumPy function of the differentiated argument raises `TracerArrayConversionError`, even without jit.",
 )
 def test_numpy_function_under_grad_raises():
     with pytest.raises(jax.errors.TracerArrayConversionError):
@@ -139,7 +139,7 @@ def test_numpy_function_under_grad_raises():
 
 @pytest.mark.claim(
     "vmap-has-no-single-value",
-    "Under `vmap` a Python `if` on a mapped argument raises TracerBoolConversionError, without any jit.",
+    "Under `vmap` a Python `if` on a mapped argument raises `TracerBoolConversionError`, without any jit.",
     seeds="S003-23",
 )
 def test_vmap_has_no_single_value():
@@ -179,7 +179,7 @@ def test_make_jaxpr_traces_all_arguments():
 @pytest.mark.claim(
     "pmap-traces-all-but-static",
     "`pmap` makes tracers of its arguments, except those in `static_broadcasted_argnums`.",
-    seeds="S003-22 S000-34",
+    seeds="S000-34 S003-22",
 )
 def test_pmap_traces_all_but_static():
     seen = []
@@ -244,7 +244,7 @@ def test_grad_tracer_shows_its_value():
 
 @pytest.mark.claim(
     "loop-primitives-trace-abstractly",
-    "`cond`, `switch`, `while_loop`, `fori_loop` and `scan` trace their functions without values, jit or not.",
+    "`cond`, `switch`, `while_loop`, `fori_loop`, `scan` trace their functions without values, jit or not.",
     seeds="S000-21 S003-26",
 )
 def test_loop_primitives_trace_abstractly():
@@ -385,5 +385,5 @@ def test_checkpoint_has_no_values():
         return x**2 if x > 0 else x
 
     assert jax.grad(f)(3.0) == 6
-    with pytest.raises(BOOL):
+    with pytest.raises(VALUE):
         jax.grad(jax.checkpoint(f))(3.0)

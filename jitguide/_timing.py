@@ -1,0 +1,190 @@
+"""Which function is faster, by how much, and how sure is that? `compare` answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jitguide import _events
+from jitguide._agreement import Check
+from jitguide._blocks import BLOCK, ROUNDS, Bench, Measured, measure
+from jitguide._busy import Busy
+from jitguide._comparison import Comparison, Timing
+from jitguide._render import duration
+from jitguide._stats import paired_ratio
+from jitguide._variants import Arguments, first_calls, validate
+
+# The clocks of an accelerator take longer to rise than a processor's caches take to fill.
+_WARM_UP, _WARM_UP_ACCELERATOR = 0.02, 0.15
+# Within this factor of a call that does nothing, the call itself is a good part of what is measured.
+_NEAR_NOTHING = 5
+# Seconds for timing a call that does nothing: some twenty blocks.
+_NOTHING_BUDGET = 0.002
+# Half a core of other work moves times visibly; less hides in the noise.
+_BUSY = 0.5
+
+
+def compare(
+    variants: Mapping[str, Callable],
+    /,
+    *args: Any,
+    baseline: str | None = None,
+    budget: float = 0.5,
+    check: Check = 1e-3,
+    control: bool = True,
+    setup: Callable[[], Any] | None = None,
+    seed: int = 0,
+    **kwargs: Any,
+) -> Comparison:
+    """Time functions side by side on the same arguments, and say which is faster, or that it cannot be told.
+
+    The results are compared first. Then every variant is called in short blocks (about 100 µs), one block of
+    each in a new random order every round, and each result is waited for. Speed-ups are medians of the ratios
+    within rounds, so what slows the whole machine cancels. The baseline runs twice: its ratio to itself shows
+    what this machine can tell apart now.
+
+    It ends early, after 0.2 s for each variant, when all intervals are within 1 %, and takes up to twice the
+    budget when they are not and no clear winner shows. Slow functions get 15 rounds, but never more than ten
+    times the budget, unless three rounds take that long.
+
+    Args:
+        variants: Names and functions. They are called with `args` and `kwargs`.
+        *args: Positional arguments of every variant.
+        baseline: Name of the variant to compare with; the first if left out.
+        budget: Seconds for each variant, and for the control.
+        check: How closely the results have to agree with the baseline's: a relative tolerance; or a function
+            of two results that returns False or raises `AssertionError` if they disagree; or None for none.
+        control: Whether to run the baseline against itself.
+        setup: Returns fresh positional arguments, a tuple of them or a single one, for every call, outside
+            the timed part: for functions that donate or change their arguments. A block is then one call.
+        seed: Of the random order.
+        **kwargs: Keyword arguments of every variant.
+
+    Returns:
+        A `Comparison`; times are in seconds.
+
+    Raises:
+        TypeError: An argument is of the wrong type, or a variant returns something that is no array.
+        ValueError: An argument has a wrong value, was deleted, or the variants disagree.
+        RuntimeError: It was called inside a trace.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from jitguide import compare
+        >>> def f(x):
+        ...     return jnp.sin(x) ** 2 + jnp.cos(x) ** 2
+        >>> result = compare({"plain": f, "jit": jax.jit(f)}, jnp.ones(10), budget=0.05)
+        >>> result.verdict("jit")
+        'faster'
+    """
+    validate(variants, baseline, budget, check, setup, (args, kwargs))
+    baseline = next(iter(variants)) if baseline is None else baseline
+    fresh = _fresh(setup, (args, kwargs))
+    first, result, notes = first_calls(variants, baseline, fresh, check)
+    # The engine takes ratios over the first of its functions.
+    order = sorted(variants, key=lambda name: name != baseline)
+    calls = [variants[name] for name in order] + [variants[baseline]] * control
+    busy = Busy.now()
+    measured = _measure(calls, fresh, setup is not None, budget, seed)
+    cores = busy.cores_since()
+    columns = dict(zip(order, zip(measured.seconds, measured.calls_per_block, strict=True), strict=False))
+    timings = tuple(Timing(n, tuple(columns[n][0]), columns[n][1], first[n]) for n in variants)
+    return Comparison(
+        timings,
+        baseline,
+        paired_ratio(measured.seconds[0], measured.seconds[-1]) if control else None,
+        _device_of(result),
+        cores,
+        (*notes, *_compile_notes(order, measured), *_notes(timings, cores)),
+        _how(timings, setup is not None),
+    )
+
+
+def _fresh(setup: Callable | None, arguments: Arguments) -> Callable[[], Arguments]:
+    if setup is None:
+        return lambda: arguments
+
+    def fresh() -> Arguments:
+        made = jax.block_until_ready(setup())
+        return (made if isinstance(made, tuple) else (made,)), arguments[1]
+
+    return fresh
+
+
+def _measure(
+    calls: list[Callable], fresh: Callable[[], Arguments], once: bool, budget: float, seed: int = 0
+) -> Measured:
+    """Run the engine with the real instruments."""
+    _events.ensure_listening()
+    with _events.recording() as events:
+        bench = Bench(
+            calls,
+            fresh,
+            once,
+            budget,
+            seed,
+            warm_up=min(_WARM_UP if jax.default_backend() == "cpu" else _WARM_UP_ACCELERATOR, budget),
+            clock=perf_counter,
+            wait=jax.block_until_ready,
+            compiles=lambda: sum(event.phase in ("compile", "read") for event in events),
+        )
+        return measure(bench)
+
+
+def _device_of(result: Any) -> str:
+    arrays = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
+    devices = {device for array in arrays for device in array.devices()} or {jax.devices()[0]}
+    return ", ".join(sorted({device.device_kind for device in devices}))
+
+
+def _compile_notes(order: list[str], measured: Measured) -> list[str]:
+    # The last place may be the control's; it is the baseline once more.
+    counts = zip(order, measured.compiled, strict=False)
+    return [
+        f"{name!r} compiled {count} programs inside the measured blocks, so its time includes compiling. Find "
+        "out why with `jitguide.watch`."
+        for name, count in counts
+        if count
+    ]
+
+
+def _notes(timings: tuple[Timing, ...], cores: float | None) -> list[str]:
+    notes, nothing = [], _seconds_of_nothing()
+    near = [repr(timing.name) for timing in timings if timing.median < _NEAR_NOTHING * nothing]
+    if near:
+        notes.append(f"{', '.join(near)}: a jitted call that does nothing takes {duration(nothing)} here.")
+    if timings[0].n < ROUNDS:
+        notes.append(
+            f"Only {timings[0].n} rounds fitted, so intervals are wide. A larger `budget` gives more."
+        )
+    if jax.config.jax_disable_jit:
+        notes.append("`jax_disable_jit` is on: jitted variants run one operation at a time.")
+    if cores is not None and cores >= _BUSY:
+        notes.append(f"Other programs kept {cores:.1f} cores busy: trust the ratios more than the times.")
+    return notes
+
+
+@jax.jit
+def _nothing(x: jax.Array) -> jax.Array:
+    return x
+
+
+def _seconds_of_nothing() -> float:
+    """Return the seconds of a jitted call that returns its argument, with the wait: the price of any call."""
+    arguments = ((jax.block_until_ready(jnp.float32(0)),), {})
+    return float(np.median(_measure([_nothing], lambda: arguments, False, _NOTHING_BUDGET).seconds[0]))
+
+
+def _how(timings: tuple[Timing, ...], has_setup: bool) -> str:
+    if has_setup:
+        blocks = "fresh arguments for every call"
+    elif all(timing.calls_per_block == 1 for timing in timings):
+        blocks = "one call a block"
+    else:
+        blocks = f"{BLOCK * 1e6:.0f} µs blocks"
+    return f"warm, interleaved, waits included, {blocks}"

@@ -1,0 +1,133 @@
+"""What `compare` accepts: its arguments looked over, and the first call of every variant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Any
+
+import jax
+
+from jitguide._agreement import Check, require_agreement, require_arrays, validate_check
+from jitguide._watch import at_top_level
+
+Arguments = tuple[tuple, dict[str, Any]]
+
+
+def validate(variants: Any, baseline: Any, budget: Any, check: Any, setup: Any, arguments: Arguments) -> None:
+    """Raise on arguments of `compare` that cannot work."""
+    _validate_variants(variants)
+    if baseline is not None and baseline not in variants:
+        known = ", ".join(repr(name) for name in variants)
+        raise ValueError(f"`baseline` is {baseline!r}, which is not among the variants. Use one of {known}.")
+    validate_budget(budget)
+    validate_check(check)
+    if setup is not None and not callable(setup):
+        raise TypeError(
+            "`setup` must be a function that returns the arguments of one call, and got a "
+            f"{type(setup).__name__}. Write `setup=lambda: (x.copy(),)`."
+        )
+    if setup is not None and arguments[0]:
+        raise ValueError(
+            f"`setup` makes the positional arguments, and {len(arguments[0])} came after the mapping. Give "
+            "them in one way only."
+        )
+    refuse_tracing("compare", arguments)
+
+
+def _validate_variants(variants: Any) -> None:
+    if not isinstance(variants, Mapping):
+        raise TypeError(
+            f"`variants` must be a mapping from names to functions, and got a {type(variants).__name__}. "
+            'Write `compare({"plain": f, "jit": jax.jit(f)}, x)`.'
+        )
+    if not variants:
+        raise ValueError("`variants` is empty, so there is nothing to time. Give at least one function.")
+    for name, fn in variants.items():
+        if not isinstance(name, str):
+            raise TypeError(
+                f"`variants` must have text as keys, and got {name!r} of type {type(name).__name__}. Write "
+                f"{str(name)!r} in its place."
+            )
+        if not callable(fn):
+            raise TypeError(
+                f"`variants[{name!r}]` must be a function, and got a {type(fn).__name__}, which cannot be "
+                "called. Give the function itself, without calling it, and its arguments after the mapping."
+            )
+
+
+def validate_budget(budget: Any) -> None:
+    """Raise unless `budget` is a positive number of seconds."""
+    advice = "Leave it out for half a second for each variant."
+    if isinstance(budget, bool) or not isinstance(budget, (int, float)):
+        raise TypeError(f"`budget` must be a number of seconds, and got {budget!r}. {advice}")
+    if not 0 < budget < math.inf:
+        raise ValueError(f"`budget` must be a positive number of seconds, and got {budget!r}. {advice}")
+
+
+def refuse_tracing(caller: str, arguments: Any) -> None:
+    """Raise inside a trace: a traced call computes nothing, so there is no time to measure."""
+    if not at_top_level() or any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arguments)):
+        raise RuntimeError(
+            f"`{caller}` was called inside a function that JAX is tracing (for jit, grad, vmap or scan), "
+            "where calls are recorded and nothing is computed. Call it outside, with arrays."
+        )
+
+
+def deleted(arguments: Arguments) -> str | None:
+    """Return the path of the first argument whose memory was given away; None if there is none."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(arguments)[0]:
+        if isinstance(leaf, jax.Array) and leaf.is_deleted():
+            return ("args", "kwargs")[path[0].idx] + jax.tree_util.keystr(path[1:])
+    return None
+
+
+def refuse_deleted(arguments: Arguments, remedy: str) -> None:
+    """Raise if an argument was given away before the measurement began."""
+    if where := deleted(arguments):
+        raise ValueError(
+            f"The argument {where} was deleted before the measurement began, most likely because an earlier "
+            f"call donated it. {remedy}"
+        )
+
+
+def first_calls(
+    variants: Mapping[str, Callable], baseline: str, fresh: Callable[[], Arguments], check: Check
+) -> tuple[dict[str, float], dict[str, Any], tuple[str, ...]]:
+    """Call every variant once, the baseline first.
+
+    Returns:
+        Seconds of each call, the baseline's result, and notes on how the results agree.
+    """
+    seconds, notes = {}, []
+    for name in sorted(variants, key=lambda name: name != baseline):
+        arguments = fresh()
+        refuse_deleted(arguments, "Make it again, or pass `setup`, which makes fresh ones for every call.")
+        seconds[name], result = _first_call(name, variants[name], arguments)
+        if isinstance(check, (int, float)):
+            require_arrays(name, result)
+        if name == baseline:
+            trusted = result
+        else:
+            notes += require_agreement(check, (baseline, trusted), (name, result))
+        if (where := deleted(fresh())) is not None:
+            raise ValueError(
+                f"The variant {name!r} donates its argument {where}, so no second call can use it. Pass "
+                "`setup=lambda: (x.copy(),)`, which makes fresh arguments for every call."
+            )
+    return seconds, trusted, tuple(notes)
+
+
+def _first_call(name: str, fn: Callable, arguments: Arguments) -> tuple[float, Any]:
+    start = perf_counter()
+    try:
+        result = jax.block_until_ready(fn(*arguments[0], **arguments[1]))
+    except Exception as error:
+        # A note keeps the error's own class and text, which say what is wrong.
+        error.add_note(
+            f"The variant {name!r} raised this in its first call. Call it alone with the same arguments until "
+            "it works, then compare."
+        )
+        raise
+    return perf_counter() - start, result

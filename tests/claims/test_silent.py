@@ -1,0 +1,185 @@
+"""What goes wrong without an exception, and often without a warning."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+X = jnp.array([1.0, 2.0, 3.0])
+
+
+@pytest.mark.claim(
+    "integers-wrap-around",
+    "Integer arithmetic that overflows wraps around, in jit as outside, without a warning.",
+)
+def test_integers_wrap_around():
+    assert jax.jit(lambda x: x + 1)(jnp.int32(2**31 - 1)) == -(2**31)
+    assert (jnp.arange(2, dtype=jnp.uint8) - 1).tolist() == [255, 0]
+
+
+@pytest.mark.claim(
+    "division-by-zero-is-silent",
+    "Dividing by zero, the square root of −1 and the like give `inf` or `nan` without a warning.",
+)
+def test_division_by_zero_is_silent():
+    quotient, root = jax.jit(lambda x: (x / 0, jnp.sqrt(-x)))(1.0)
+    assert jnp.isinf(quotient)
+    assert jnp.isnan(root)
+
+
+@pytest.mark.claim(
+    "float64-request-warns-and-gives-float32",
+    "Asking for `float64` while 64-bit types are off warns and gives `float32`.",
+)
+def test_float64_request_warns_and_gives_float32():
+    with pytest.warns(UserWarning, match="float64"):
+        assert X.astype("float64").dtype == jnp.float32
+
+
+@pytest.mark.claim(
+    "out-of-range-read-is-clamped",
+    "Reading beyond the end of an array gives the last element, with a traced index and with a plain one, "
+    "where NumPy raises.",
+)
+def test_out_of_range_read_is_clamped():
+    assert X[10] == jax.jit(lambda x: x[10])(X) == jax.jit(lambda x, i: x[i])(X, 10) == 3
+    with pytest.raises(IndexError):
+        np.asarray(X)[10]
+
+
+@pytest.mark.wrong_twin("out-of-range-read-is-clamped")
+def test_wrong_twin_out_of_range_read_raises():
+    with pytest.raises(IndexError):
+        jax.jit(lambda x, i: x[i])(X, 10)
+
+
+@pytest.mark.claim("out-of-range-write-is-dropped", "Writing beyond the end with `.at[i].set` does nothing.")
+def test_out_of_range_write_is_dropped():
+    assert X.at[10].set(9).tolist() == jax.jit(lambda x, i: x.at[i].set(9))(X, 10).tolist() == [1, 2, 3]
+
+
+@pytest.mark.claim(
+    "fill-mode-shows-bad-indices",
+    "`x.at[i].get(mode='fill')` gives `nan`, or `fill_value`, for an index out of range.",
+)
+def test_fill_mode_shows_bad_indices():
+    assert jnp.isnan(X.at[10].get(mode="fill"))
+    assert X.at[10].get(mode="fill", fill_value=-1) == -1
+
+
+@pytest.mark.claim(
+    "take-fills-with-nan",
+    "`jnp.take` gives `nan` for an index out of range, where `x[i]` gives the last element.",
+)
+def test_take_fills_with_nan():
+    assert jnp.isnan(jnp.take(X, 10))
+
+
+@pytest.mark.claim(
+    "dynamic-slice-start-is-clamped",
+    "`lax.dynamic_slice` moves a window that would leave the array back inside.",
+)
+def test_dynamic_slice_start_is_clamped():
+    assert lax.dynamic_slice(X, (10,), (2,)).tolist() == [2, 3]
+
+
+@pytest.mark.claim(
+    "switch-index-is-clamped",
+    "`lax.switch` takes the last branch for an index that is too large, and the first for a negative one.",
+)
+def test_switch_index_is_clamped():
+    branches = [lambda: 0, lambda: 1, lambda: 2]
+    assert [int(lax.switch(i, branches)) for i in (7, -7)] == [2, 0]
+
+
+@pytest.mark.claim(
+    "cond-takes-any-number", "`lax.cond` takes any number as its condition: what is not zero counts as true."
+)
+def test_cond_takes_any_number():
+    assert [int(lax.cond(p, lambda: 1, lambda: 0)) for p in (1.5, -1, 0.0)] == [1, 1, 0]
+
+
+@pytest.mark.claim(
+    "unlike-branch-numbers-are-unified",
+    "A Python number in one branch and a `float32` in the other are unified, without an error.",
+)
+def test_unlike_branch_numbers_are_unified():
+    assert lax.cond(True, lambda: 1.0, lambda: jnp.float32(2)).dtype == jnp.float32
+
+
+@pytest.mark.claim(
+    "make-jaxpr-can-be-stale",
+    "`make_jaxpr` uses the trace cache too: after a global has changed it may still show the jaxpr of the "
+    "old value.",
+    seeds="S002-78",
+)
+def test_make_jaxpr_can_be_stale():
+    config = {"relu": False}
+
+    def layer(x):
+        return jnp.maximum(x, 0) if config["relu"] else x * 2
+
+    before = str(jax.make_jaxpr(layer)(X))
+    config["relu"] = True
+    assert str(jax.make_jaxpr(layer)(X)) == before
+
+
+@pytest.mark.claim(
+    "float32-numbers-lose-small-steps",
+    "Adding 1 to `2**24` in `float32` changes nothing; a Python float argument is `float32` inside.",
+)
+def test_float32_numbers_lose_small_steps():
+    assert jax.jit(lambda x: x + 1)(2.0**24) == 2**24
+
+
+@pytest.mark.claim(
+    "large-python-integer-fails",
+    "A Python integer that does not fit in 32 bits raises `OverflowError`; in a NumPy array it is wrapped "
+    "silently.",
+)
+def test_large_python_integer_fails():
+    identity = jax.jit(lambda x: x)
+    with pytest.raises(OverflowError):
+        identity(2**31)
+    assert identity(np.array([2**31 + 5])).tolist() == [-(2**31) + 5]
+
+
+@pytest.mark.claim(
+    "casts-to-integers-saturate",
+    "Casting a float that is too large gives the largest integer, and on a CPU casting `nan` gives 0, "
+    "without a warning.",
+)
+def test_casts_to_integers_saturate():
+    f = jax.jit(lambda x: x.astype(jnp.int32))
+    assert f(jnp.array([3e10, -3e10])).tolist() == [2**31 - 1, -(2**31)]
+    if jax.default_backend() == "cpu":
+        assert f(jnp.float32(jnp.nan)) == 0
+
+
+@pytest.mark.claim(
+    "in-place-numpy-change-is-seen",
+    "A NumPy argument changed between calls is read anew at every call: only its type is cached.",
+)
+def test_in_place_numpy_change_is_seen():
+    f = jax.jit(lambda x: x * 2)
+    x = np.ones(3, np.float32)
+    assert f(x)[0] == 2
+    x[0] = 5
+    assert f(x)[0] == 10
+
+
+@pytest.mark.claim(
+    "deleted-global-goes-unnoticed",
+    "A global that was deleted or set to `None` after the first call still works for signatures already "
+    "compiled.",
+    seeds="S002-82",
+)
+def test_deleted_global_goes_unnoticed():
+    model = {"apply": lambda x: x * 2}
+    f = jax.jit(lambda x: model["apply"](x))
+    assert f(X).tolist() == [2, 4, 6]
+    model["apply"] = None
+    assert f(X).tolist() == [2, 4, 6]
+    with pytest.raises(TypeError):
+        f(X[:2])

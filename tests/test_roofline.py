@@ -1,0 +1,280 @@
+"""Peaks and roofline: arithmetic on injected times, and the right words where a number is missing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jitguide import _peaks, _roofline
+from jitguide._peaks import CopyPeak, MatmulPeak, Peaks, best_seconds, copier, peaks, rate
+from jitguide._roofline import Roofline, roofline
+from jitguide._stats import Ratio
+
+MIB = 2**20
+
+
+RATIO = Ratio(2.7, 2.5, 2.9)
+CEILINGS = Peaks(
+    "test device",
+    (CopyPeak(2 * MIB, 100e9), CopyPeak(128 * MIB, 40e9)),
+    (MatmulPeak("float32", 512, 200e9), MatmulPeak("bfloat16", 512, 400e9)),
+)
+
+
+@pytest.fixture
+def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace everything that is measured by fixed numbers: 100 µs a call, 2.7 times a copy."""
+
+    def timed(function: Any, copy: Any) -> tuple[float, Ratio]:
+        jax.block_until_ready((function(), copy()))
+        return 1e-4, RATIO
+
+    monkeypatch.setattr(_roofline, "_timed", timed)
+    monkeypatch.setattr(_roofline, "peaks", lambda: CEILINGS)
+
+
+# --- peaks -------------------------------------------------------------------------------------------------
+
+
+def test_peaks_are_positive_and_cached() -> None:
+    first = peaks()
+    assert all(copy.bytes_per_second > 0 for copy in first.copies)
+    assert {m.dtype for m in first.matmuls} == {"float32", "bfloat16"}
+    assert all(m.flops_per_second > 0 for m in first.matmuls)
+    assert peaks(quick=True) is first
+
+
+def test_quick_must_be_a_bool() -> None:
+    with pytest.raises(TypeError) as refused:
+        peaks(quick=0.5)  # type: ignore[arg-type]
+    assert str(refused.value) == (
+        "quick must be True or False, not 0.5. Write peaks(quick=False) for a longer measurement."
+    )
+
+
+def test_the_nearest_working_set_is_chosen_by_ratio() -> None:
+    assert CEILINGS.bandwidth(1).working_set == 2 * MIB
+    assert CEILINGS.bandwidth(15 * MIB).working_set == 2 * MIB
+    assert CEILINGS.bandwidth(17 * MIB).working_set == 128 * MIB
+    assert CEILINGS.bandwidth(0).working_set == 2 * MIB
+
+
+def test_a_type_that_was_not_measured_has_no_peak() -> None:
+    assert CEILINGS.flops("float64") is None
+
+
+def test_the_best_burst_counts_and_waits_once() -> None:
+    # A call takes 2 ms, but another program slows down ten calls of every twenty.
+    now = 0.0
+    calls = 0
+
+    def step() -> int:
+        nonlocal now, calls
+        calls += 1
+        now += 2e-3 if calls % 20 < 10 else 8e-3
+        return 0
+
+    assert best_seconds(step, bursts=8, clock=lambda: now) == pytest.approx(2e-3)
+
+
+def test_the_copy_writes_into_the_buffer_of_its_previous_result() -> None:
+    step = copier(4096)
+    first = step()
+    place = first.unsafe_buffer_pointer()
+    second = step()
+    assert first.is_deleted()
+    assert second.unsafe_buffer_pointer() == place
+    assert second.nbytes == 4096
+    assert (np.asarray(second) == 1).all()
+
+
+def test_an_array_that_would_fill_the_device_is_left_out() -> None:
+    class Small:
+        def memory_stats(self) -> dict[str, int]:
+            return {"bytes_limit": 1024 * MIB}
+
+    class Unknown:
+        def memory_stats(self) -> None:
+            return None
+
+    assert _peaks._fits(64 * MIB, Small())
+    assert not _peaks._fits(65 * MIB, Small())
+    assert _peaks._fits(65 * MIB, Unknown())
+
+
+def test_peaks_read_well_in_text_html_and_data() -> None:
+    assert repr(CEILINGS).splitlines() == [
+        "Best of short bursts on test device",
+        "peak                  size         rate",
+        "copy                 2 MiB     100 GB/s",
+        "copy               128 MiB      40 GB/s",
+        "matmul float32   512 × 512  200 GFLOP/s",
+        "matmul bfloat16  512 × 512  400 GFLOP/s",
+    ]
+    assert "<td" in CEILINGS._repr_html_()
+    assert json.loads(json.dumps(CEILINGS.to_dict()))["copies"][0]["working_set"] == 2 * MIB
+
+
+def test_rates_have_decimal_prefixes() -> None:
+    assert [rate(x, "B/s") for x in (0.0, 999.0, 1e6, 2.34e9, 1.5e12)] == [
+        "0 B/s",
+        "1000 B/s",
+        "1 MB/s",
+        "2.3 GB/s",
+        "1.5 TB/s",
+    ]
+
+
+# --- roofline ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("fixed")
+def test_the_copy_ratio_comes_first() -> None:
+    result = roofline(lambda x: x * 2, jnp.ones(MIB // 4))
+    assert repr(result).splitlines()[0] == "takes 2.7 times as long as copying the same bytes (2.5–2.9)"
+
+
+@pytest.mark.usefixtures("fixed")
+def test_bytes_in_and_out_are_those_of_arguments_and_results() -> None:
+    result = roofline(lambda x, y: {"sum": x.sum(), "all": x + y}, jnp.ones((2, 3)), y=np.ones(3, np.float32))
+    assert result.bytes_in == 24 + 12
+    assert result.bytes_out == 4 + 24
+    assert result.bytes_moved == 64
+
+
+@pytest.mark.usefixtures("fixed")
+def test_fractions_follow_from_bytes_seconds_and_peaks() -> None:
+    result = roofline(lambda x: x * 2, jnp.ones(MIB // 4))
+    assert result.bandwidth_fraction == pytest.approx(2 * MIB / 1e-4 / 100e9)
+    assert result.flops == MIB // 4
+    assert result.flops_fraction == pytest.approx(MIB / 4 / 1e-4 / 200e9)
+    assert result.bound_by == "memory"
+    assert "21 % of 100 GB/s (2 MiB working set)" in repr(result)
+
+
+@pytest.mark.usefixtures("fixed")
+def test_a_matrix_product_is_nearer_to_the_ceiling_of_arithmetic() -> None:
+    result = roofline(lambda a: a @ a, jnp.ones((128, 128)))
+    assert result.flops is not None
+    assert result.flops >= 2 * 128**3
+    assert result.bound_by == "arithmetic"
+
+
+@pytest.mark.usefixtures("fixed")
+def test_a_jitted_function_with_static_arguments_is_accepted() -> None:
+    jitted = jax.jit(lambda x, n: x * n, static_argnums=1)
+    assert roofline(jitted, jnp.ones(8), 3).bytes_in == 32
+
+
+@pytest.mark.usefixtures("fixed")
+def test_a_loop_is_counted_once_and_the_reader_is_told() -> None:
+    def once(x: jax.Array) -> jax.Array:
+        return x @ x
+
+    def ten_times(x: jax.Array) -> jax.Array:
+        return jax.lax.fori_loop(0, 10, lambda _, y: y @ x, x)
+
+    x = jnp.ones((64, 64))
+    one, ten = roofline(once, x), roofline(ten_times, x)
+    assert one.flops is not None
+    assert ten.flops is not None
+    assert ten.flops < 2 * one.flops
+    assert any("counts its body once" in note for note in ten.notes)
+    assert not any("counts its body once" in note for note in one.notes)
+
+
+@pytest.mark.usefixtures("fixed")
+def test_few_bytes_get_a_note() -> None:
+    assert any("copy is mostly the cost of a call" in note for note in roofline(jnp.sin, jnp.ones(8)).notes)
+    large = roofline(jnp.sin, jnp.ones(MIB // 4))
+    assert not any("copy is mostly the cost of a call" in note for note in large.notes)
+
+
+@pytest.mark.parametrize(
+    "answer", [None, [], [{}], {}, {"flops": -1.0, "bytes accessed": float("nan")}, OSError()]
+)
+def test_counts_that_xla_does_not_give_are_not_available(answer: object) -> None:
+    class Compiled:
+        def cost_analysis(self) -> object:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    assert _roofline._cost(Compiled()) == {}
+
+
+def test_a_list_of_counts_is_read_too() -> None:
+    class Compiled:
+        def cost_analysis(self) -> object:
+            return [{"flops": 3, "utilization0{}": 1.0}]
+
+    assert _roofline._cost(Compiled()) == {"flops": 3.0}
+
+
+def test_missing_numbers_are_named_as_missing() -> None:
+    bare = Roofline(RATIO, 1e-4, 8, 8, None, None, "float64", CEILINGS.copies[0], None, "test device")
+    assert bare.passes is None
+    assert bare.flops_fraction is None
+    assert bare.bound_by is None
+    assert repr(bare).count("not available") == 5
+    assert json.loads(json.dumps(bare.to_dict()))["flops"] is None
+
+
+@pytest.mark.usefixtures("fixed")
+def test_the_result_reads_well_in_html_and_data() -> None:
+    result = roofline(lambda x: x * 2, jnp.ones(8))
+    assert "takes 2.7 times as long" in result._repr_html_()
+    data = json.loads(json.dumps(result.to_dict()))
+    assert data["copy_ratio"] == {"value": 2.7, "low": 2.5, "high": 2.9}
+    assert data["bytes_moved"] == 64
+
+
+@pytest.mark.parametrize(
+    ("fn", "kind", "message"),
+    [
+        (
+            jnp.ones(3),
+            TypeError,
+            "fn must be a function, not ArrayImpl. "
+            "Pass the function and its arguments apart: roofline(f, x) instead of roofline(f(x)).",
+        ),
+        (
+            jax.jit(jnp.sin).lower(1.0).compile(),
+            TypeError,
+            "fn is a compiled program. Pass the jitted function that it was compiled from.",
+        ),
+        (
+            jax.jit(lambda x: x, donate_argnums=0),
+            ValueError,
+            "fn donates an argument, and roofline calls it many times with the same arguments. "
+            "Pass a version without donate_argnums and donate_argnames.",
+        ),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(fn: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as refused:
+        roofline(fn, jnp.ones(3))
+    assert str(refused.value) == message
+
+
+def test_a_call_inside_a_traced_function_is_refused() -> None:
+    with pytest.raises(RuntimeError, match=r"roofline was called inside.*Call it outside, with arrays\."):
+        jax.jit(lambda x: roofline(jnp.sin, x))(1.0)
+
+
+def test_the_real_comparison_gives_seconds_and_the_ratio_to_the_copy() -> None:
+    x = jnp.ones(2**16)
+    result = roofline(lambda x: jnp.sort(x * 2), x)
+    assert result.seconds > 0
+    assert 0 < result.copy_ratio.low <= result.copy_ratio.value <= result.copy_ratio.high
+    assert result.to_dict()["device"] == jax.devices()[0].device_kind
+
+
+def test_a_function_without_arrays_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"takes no array and returns none.*Pass arrays as arguments\."):
+        roofline(lambda: None)

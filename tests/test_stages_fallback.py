@@ -1,0 +1,93 @@
+"""Where tags do not work, `stages` links by source line and says so; where that fails, it shows the texts."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jitguide._stages import build, stages, tags
+
+X = np.arange(1.0, 9.0, dtype=np.float32)
+
+
+def two_lines(x):
+    a = jnp.sin(x)
+    return a * 2.0 + 1.0
+
+
+@pytest.fixture
+def tags_fail(monkeypatch):
+    def refuse(*_args, **_kwargs):
+        raise AttributeError("replace")
+
+    monkeypatch.setattr(build, "replay", refuse)
+
+
+def test_links_go_by_source_line_when_tagging_raises(tags_fail):
+    found = stages(two_lines, X)
+    assert found.notes == (build.BY_LINE,)
+    sine = next(line for line in found.stablehlo.lines if line.op == "sine")
+    assert (sine.source, sine.link) == ((2,), "inferred")
+    product = next(line for line in found.stablehlo.lines if line.op == "multiply")
+    assert {found.equations[e].primitive for e in product.equations} == {
+        "mul",
+        "add",
+    }  # the line, not the equation
+    assert any(line.source == (2,) for line in found.hlo.lines)
+    assert [line.source for line in found.jaxpr.lines if "sin a" in line.text] == [(2,)]
+
+
+def test_no_status_is_told_without_tags(tags_fail):
+    found = stages(two_lines, X)
+    assert {e.status for e in found.equations} == {"unknown"}
+    assert all(e.fusions == () for e in found.equations)
+
+
+def test_no_path_reaches_an_output_of_the_fallback(tags_fail):
+    found = stages(two_lines, X)
+    outputs = [json.dumps(found.to_dict()), found._repr_html_(), repr(found), repr(found.show())]
+    assert not any(re.search(r"\.py\b|/tests|jgq\d", text) for text in outputs)
+
+
+def test_a_process_in_which_the_probe_fails_uses_the_fallback(monkeypatch):
+    monkeypatch.setattr(build, "works", lambda: False)
+    assert stages(two_lines, X).notes == (build.BY_LINE,)
+
+
+def test_the_probe_answers_no_where_jax_lacks_what_tagging_needs(monkeypatch):
+    monkeypatch.setattr(tags.jex_core, "jaxpr_as_fun", lambda jaxpr: None)
+    assert tags.works.__wrapped__() is False
+
+
+def test_a_program_that_tagging_would_change_is_shown_untagged(monkeypatch):
+    honest = build.replay
+
+    def other(fn, traced, tagged, options):
+        return honest(fn, traced, tagged, {**options, "donate_argnums": 0})
+
+    monkeypatch.setattr(build, "replay", other)
+    found = stages(two_lines, X)
+    assert found.notes == (build.BY_LINE,)
+    assert found.donated == ()
+
+
+def test_without_labels_in_the_compiled_text_nothing_is_guessed(monkeypatch):
+    honest = build._hlo_text
+    monkeypatch.setattr(build, "_hlo_text", lambda c: re.sub(r"metadata=\{[^}]*\}", "metadata={}", honest(c)))
+    found = stages(two_lines, X)
+    assert found.notes == (build.NO_HLO_LINKS,)
+    assert {e.status for e in found.equations} == {"unknown"}
+    assert not any(line.equations for line in found.hlo.lines)
+
+
+def test_without_a_compiled_text_the_counts_are_not_available(monkeypatch):
+    monkeypatch.setattr(build, "_hlo_text", lambda compiled: "")
+    found = stages(two_lines, X)
+    assert found.notes == (build.NO_HLO,)
+    assert found.operations["HLO instructions"] is None
+    assert "→ not available HLO instructions" in repr(found)
+    assert "not available" in found._repr_html_()
