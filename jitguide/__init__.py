@@ -13,9 +13,12 @@ if jax.__version_info__ < _OLDEST_JAX:
 
 # Imported below the check, so that an old JAX is told in one line.
 from jitguide._check import Findings, check
+from jitguide._comparison import Comparison, Timing
 from jitguide._device import DeviceReport, device_report
 from jitguide._errors import CaughtError, Explanation, expect_error, explain
 from jitguide._stages import Stages, stages
+from jitguide._stats import Ratio
+from jitguide._timing import compare
 from jitguide._watch import Watched, watch
 
 __version__ = "0.1.0"
