@@ -129,6 +129,7 @@ def device_report() -> DeviceReport:
         A `DeviceReport`; its sizes are in bytes.
 
     Example:
+        >>> from jitguide import device_report
         >>> report = device_report()
         >>> report.device_count >= 1, report.problem is None
         (True, True)

@@ -20,11 +20,9 @@ _SMALL_BYTES = 2**20
 _MISSING = "not available"
 _SMALL_NOTE = "So few bytes are moved that the time of the copy is mostly the cost of a call."
 _LOOP_NOTE = "The program has a loop: XLA counts its body once, so operations and bytes accessed are too low."
-# From here on the C library was seen to hand out fresh pages for each result: 5 times the time of reused ones.
+# From here on the C library was seen to hand out fresh pages for each result, at 5 times the time.
 _FRESH_BYTES = 32 * 2**20
-_FRESH_NOTE = (
-    "A result this large is fresh memory at each call, which the copy is spared; donation spares it too."
-)
+_FRESH_NOTE = "So large a result is fresh memory at each call, which the copy is spared; donation spares it."
 _COUNT_NOTE = (
     "XLA's counts are estimates: what stays in cache counts as accessed, sin or exp as no operation."
 )
@@ -122,27 +120,12 @@ class Roofline:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as data that `json.dumps` accepts, in bytes and seconds."""
-        plain = (
-            "seconds",
-            "bytes_in",
-            "bytes_out",
-            "bytes_moved",
-            "bytes_accessed",
-            "passes",
-            "flops",
-            "dtype",
-        )
-        derived = ("bandwidth_fraction", "flops_fraction", "bound_by", "device")
-        return {
-            **{name: getattr(self, name) for name in (*plain, *derived)},
-            "copy_ratio": self.copy_ratio.to_dict(),
-            "copy_peak": asdict(self.copy_peak),
-            "matmul_peak": asdict(self.matmul_peak) if self.matmul_peak else None,
-            "notes": list(self.notes),
-        }
+        derived = ("bytes_moved", "passes", "bandwidth_fraction", "flops_fraction", "bound_by")
+        values = {name: getattr(self, name) for name in derived}
+        return {**asdict(self), **values, "notes": list(self.notes)}
 
 
-def roofline(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Roofline:
+def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
     """Measure `fn` against a copy of the same bytes and against the peaks of the device.
 
     The copy is one more variant of the same interleaved measurement, so their ratio does not inherit the

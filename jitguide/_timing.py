@@ -146,8 +146,8 @@ def _compile_notes(order: list[str], measured: Measured) -> list[str]:
     # The last place may be the control's; it is the baseline once more.
     counts = zip(order, measured.compiled, strict=False)
     return [
-        f"{name!r} compiled {count} programs inside the measured blocks, so its time includes compiling. Find "
-        "out why with `jitguide.watch`."
+        f"{name!r} compiled {count} programs inside the measured blocks, so its time includes compiling. "
+        "Find out why with `jitguide.watch`."
         for name, count in counts
         if count
     ]
@@ -177,7 +177,19 @@ def _nothing(x: jax.Array) -> jax.Array:
 def _seconds_of_nothing() -> float:
     """Return the seconds of a jitted call that returns its argument, with the wait: the price of any call."""
     arguments = ((jax.block_until_ready(jnp.float32(0)),), {})
-    return float(np.median(_measure([_nothing], lambda: arguments, False, _NOTHING_BUDGET).seconds[0]))
+    return time_alone(_nothing, lambda: arguments, once=False, budget=_NOTHING_BUDGET)
+
+
+def time_alone(fn: Callable, fresh: Callable[[], Arguments], once: bool, budget: float) -> float:
+    """Return the median seconds of a call, warm and with the wait.
+
+    Args:
+        fn: The function.
+        fresh: Returns positional and keyword arguments.
+        once: Whether arguments serve one call only.
+        budget: Seconds to spend.
+    """
+    return float(np.median(_measure([fn], fresh, once, budget).seconds[0]))
 
 
 def _how(timings: tuple[Timing, ...], has_setup: bool) -> str:

@@ -126,8 +126,8 @@ def _first_call(name: str, fn: Callable, arguments: Arguments) -> tuple[float, A
     except Exception as error:
         # A note keeps the error's own class and text, which say what is wrong.
         error.add_note(
-            f"The variant {name!r} raised this in its first call. Call it alone with the same arguments until "
-            "it works, then compare."
+            f"The variant {name!r} raised this in its first call. Call it alone with the same arguments "
+            "until it works, then compare."
         )
         raise
     return perf_counter() - start, result

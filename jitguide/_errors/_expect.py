@@ -96,6 +96,7 @@ def expect_error(*types: type[BaseException]) -> AbstractContextManager[CaughtEr
         AssertionError: When the block ends, if nothing or an error of another class was raised.
 
     Example:
+        >>> from jitguide import expect_error
         >>> import jax
         >>> with expect_error(TypeError) as caught:
         ...     jax.jit(3)

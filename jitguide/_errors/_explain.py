@@ -55,6 +55,7 @@ def explain(error_or_text: BaseException | str) -> Explanation:
         ValueError: If the text is empty.
 
     Example:
+        >>> from jitguide import explain
         >>> explain("TypeError: unhashable type: 'DynamicJaxprTracer'").key
         'tracer-as-key'
         >>> explain("the printer is on fire").found

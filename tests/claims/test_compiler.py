@@ -88,6 +88,44 @@ def test_separate_jits_keep_their_work():
 
 
 @pytest.mark.claim(
+    "training-step-is-one-program",
+    "Forward pass, derivative and update, jitted together, are one trace and one compiled program for all "
+    "steps.",
+    seeds="S002-02 S002-08 S002-22 S004-28",
+)
+def test_training_step_is_one_program(counted):
+    runs = []
+
+    @jax.jit
+    def step(w, x, y):
+        runs.append(1)
+        loss, slope = jax.value_and_grad(lambda w: ((x @ w - y) ** 2).mean())(w)
+        return w - 0.1 * slope, loss
+
+    w, x, y = jnp.zeros(2), jnp.eye(2), jnp.ones(2)
+    counted()
+    losses = []
+    for _ in range(3):
+        w, loss = step(w, x, y)
+        losses.append(loss)
+    assert len(runs) == counted()["compiles"] == 1
+    assert losses[0] > losses[1] > losses[2]
+
+
+@pytest.mark.claim(
+    "closed-over-array-is-written-into-the-program",
+    "An array that a jitted function takes from outside is no argument of the compiled program: its values "
+    "are written into it.",
+    seeds="S002-74 S002-75 S002-77",
+)
+def test_closed_over_array_is_written_into_the_program():
+    shift = jnp.array([5.0, 6.0, 7.0, 8.0])
+    text = jax.jit(lambda x: x + shift).lower(X).as_text()
+    assert "%arg1" not in text
+    assert "5.000000e+00, 6.000000e+00" in text
+
+
+@pytest.mark.claim(
     "equal-work-is-merged",
     "The same operation on the same input, written twice, is two equations of the jaxpr and one operation "
     "of the compiled program.",

@@ -1,5 +1,6 @@
-"""Which functions share a cache entry: the key holds the function object, not its text."""
+"""Which functions share a cache entry: the key compares function objects, never their text."""
 
+import dataclasses
 import functools
 import gc
 import weakref
@@ -120,40 +121,74 @@ def test_tree_partial_argument_hits():
     assert len(runs) == 1
 
 
+class Scale:
+    """Doubles its argument and counts how often its code runs."""
+
+    def __init__(self):
+        self.runs = []
+
+    def apply(self, x):
+        self.runs.append(1)
+        return x * 2
+
+
 @pytest.mark.claim(
     "fresh-bound-method-recompiles",
-    "`jax.jit(obj.method)` evaluated again compiles again: every attribute access makes a new bound method.",
+    "`jax.jit(obj.method)(x)` in a loop compiles each time: every access makes a new bound method, and the "
+    "one before is gone.",
 )
 def test_fresh_bound_method_recompiles():
-    class Scale:
-        def __init__(self):
-            self.runs = []
-
-        def apply(self, x):
-            self.runs.append(1)
-            return x * 2
-
     scale = Scale()
-    jax.jit(scale.apply)(X), jax.jit(scale.apply)(X)
-    assert len(scale.runs) == 2
-    kept = jax.jit(scale.apply)
-    kept(X), kept(X)
+    for _ in range(3):
+        jax.jit(scale.apply)(X)
     assert len(scale.runs) == 3
 
 
 @pytest.mark.claim(
+    "kept-bound-method-hits",
+    "As long as one jitted bound method is kept, wrapping the same method of the same object again hits: "
+    "the two are equal.",
+)
+def test_kept_bound_method_hits():
+    scale = Scale()
+    kept = jax.jit(scale.apply)
+    kept(X), jax.jit(scale.apply)(X)
+    assert len(scale.runs) == 1
+
+
+@pytest.mark.claim(
+    "equal-callables-share-a-trace",
+    "Functions are compared with `==` and `hash`: a callable object that claims to equal a live jitted one "
+    "gets its trace, and its own code never runs.",
+    seeds="S004-31",
+)
+def test_equal_callables_share_a_trace():
+    @dataclasses.dataclass(frozen=True)
+    class Times:
+        factor: float = dataclasses.field(compare=False)
+
+        def __call__(self, x):
+            return x * self.factor
+
+    two, three = Times(2.0), Times(3.0)
+    assert two == three
+    assert jax.jit(two)(X) == 2
+    assert jax.jit(three)(X) == 2
+
+
+@pytest.mark.claim(
     "callable-object-hits",
-    "A callable object is its own key: wrapped twice it hits, a second object does not.",
+    "A callable object without `__eq__` is its own key: wrapped twice it hits, a second object does not.",
 )
 def test_callable_object_hits():
     runs = []
 
-    class Scale:
+    class Double:
         def __call__(self, x):
             runs.append(1)
             return x * 2
 
-    one, two = Scale(), Scale()
+    one, two = Double(), Double()
     jax.jit(one)(X), jax.jit(one)(X)
     assert len(runs) == 1
     jax.jit(two)(X)

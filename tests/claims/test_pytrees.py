@@ -196,3 +196,39 @@ def test_registered_self_sees_changes():
 def test_results_must_be_arrays():
     with pytest.raises(TypeError, match="not a valid JAX type"):
         jax.jit(lambda x: "done")(X)
+
+
+@pytest.mark.claim(
+    "gradient-has-the-structure-of-its-argument",
+    "`value_and_grad` of a loss gives the value and a gradient with the structure of the parameters, leaf "
+    "by leaf.",
+    seeds="S002-17 S002-100",
+)
+def test_gradient_has_the_structure_of_its_argument():
+    params = {"w": jnp.ones(2), "b": (jnp.zeros(()),)}
+    loss = jax.jit(jax.value_and_grad(lambda p: (p["w"] ** 2).sum() + 3 * p["b"][0]))
+    value, gradient = loss(params)
+    assert value == 2
+    assert gradient["w"].tolist() == [2, 2]
+    assert gradient["b"][0] == 3
+
+
+@pytest.mark.claim(
+    "aux-values-come-with-the-gradient",
+    "With `has_aux=True` the differentiated function may return extra values, in any structure, next to the "
+    "loss.",
+    seeds="S002-17",
+)
+def test_aux_values_come_with_the_gradient():
+    f = jax.jit(jax.value_and_grad(lambda x: (x**2, {"cube": x**3}), has_aux=True))
+    (value, aux), gradient = f(X)
+    assert (value, aux["cube"], gradient) == (9, 27, 6)
+
+
+@pytest.mark.claim(
+    "derivatives-nest",
+    "`grad` of `grad` is the second derivative, and one jit around both makes one program.",
+    seeds="S002-17",
+)
+def test_derivatives_nest():
+    assert jax.jit(jax.grad(jax.grad(lambda x: x**3)))(2.0) == 12

@@ -1,0 +1,239 @@
+"""What the first call of a jitted function pays for: `phases` times each step apart."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.stages
+import numpy as np
+
+from jitguide import _events, _render
+from jitguide._timing import compare, time_alone
+from jitguide._variants import Arguments, refuse_deleted, refuse_tracing
+from jitguide._watch import Watched
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_STEPS = ("trace", "lower", "compile", "first_run")
+_STEADY_BUDGET = 0.2  # seconds; the time of one function needs no more, see the accuracy benchmark
+_OPTIONS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline")
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Where the time of a first call goes, in seconds.
+
+    Attributes:
+        trace: Running the Python function with tracers, which gives a jaxpr.
+        lower: Turning the jaxpr into StableHLO.
+        compile: Turning StableHLO into a program for the device, which XLA does.
+        first_run: Running that program for the first time, and filling the caches of the call.
+        steady: A later call, which does nothing of the above.
+        notes: Sentences on what to bear in mind.
+    """
+
+    trace: float
+    lower: float
+    compile: float
+    first_run: float
+    steady: float
+    notes: tuple[str, ...] = ()
+    _jitted: Callable | None = field(default=None, repr=False, compare=False)
+    _fresh: Callable[[], Arguments] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def first_call(self) -> float:
+        """Seconds of the four steps together."""
+        return self.trace + self.lower + self.compile + self.first_run
+
+    def break_even(self, eager: float | Callable) -> float:
+        """Return after how many calls jit has taken no longer than not jitting, first call included.
+
+        After n calls that is `n * eager` against `first_call + (n - 1) * steady`.
+
+        Args:
+            eager: Seconds of a call without jit; or the function, which is then timed side by side with the
+                jitted one on the same arguments.
+
+        Returns:
+            The number of calls, at least 1; infinity if a jitted call is no faster.
+
+        Raises:
+            TypeError: `eager` is neither a number nor a function.
+            ValueError: `eager` is not a positive number of seconds.
+
+        Example:
+            >>> from jitguide._phases import Phases
+            >>> Phases(trace=0.25, lower=0.25, compile=0.4, first_run=0.1, steady=0.5).break_even(1.0)
+            1.0
+            >>> Phases(trace=1.0, lower=1.0, compile=7.0, first_run=1.5, steady=0.5).break_even(1.0)
+            20.0
+        """
+        if callable(eager):
+            eager = self._seconds_of(eager)
+        if isinstance(eager, bool) or not isinstance(eager, (int, float, np.number)):
+            raise TypeError(
+                f"`eager` must be the seconds of a call without jit, or the function, and got {eager!r}. Pass the "
+                "function itself to have it timed."
+            )
+        if not 0 < eager < math.inf:
+            raise ValueError(
+                f"`eager` must be a positive number of seconds, and got {eager!r}. Pass the function."
+            )
+        saved = float(eager) - self.steady
+        return max((self.first_call - self.steady) / saved, 1.0) if saved > 0 else math.inf
+
+    def _seconds_of(self, eager: Callable) -> float:
+        if self._jitted is None or self._fresh is None:
+            raise ValueError(
+                "`eager` is a function, and these phases hold no arguments to call it with. Pass seconds."
+            )
+        # Arguments travel as one pair, so that no keyword of the function can clash with an option of `compare`.
+        variants = {
+            "jit": lambda arguments: self._jitted(*arguments[0], **arguments[1]),
+            "eager": lambda arguments: eager(*arguments[0], **arguments[1]),
+        }
+        result = compare(variants, setup=lambda: (self._fresh(),), control=False, budget=_STEADY_BUDGET)
+        # The ratio is sure where the times are not, so it is applied to the time that `steady` was.
+        return self.steady / result.speedup("eager").value
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the steps of the first call as one stacked bar; needs matplotlib."""
+        from jitguide._plots import plot_phases
+
+        return plot_phases(self, ax)
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        rows = [
+            (step.replace("_", " "), _render.duration(getattr(self, step)), f"{self._share(step):.0%}")
+            for step in _STEPS
+        ]
+        return [
+            *rows,
+            ("first call", _render.duration(self.first_call), ""),
+            ("later call", _render.duration(self.steady), ""),
+        ]
+
+    def _share(self, step: str) -> float:
+        return getattr(self, step) / self.first_call if self.first_call else 0.0
+
+    def __repr__(self) -> str:
+        return _render.table(("step", "time", "share"), self._rows(), numeric=(1, 2), notes=self.notes)
+
+    def _repr_html_(self) -> str:
+        return _render.html_table(("step", "time", "share"), self._rows(), numeric=(1, 2), notes=self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the seconds as data that `json.dumps` accepts."""
+        names = (*_STEPS, "first_call", "steady")
+        return {**{name: getattr(self, name) for name in names}, "notes": list(self.notes)}
+
+
+def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
+    """Time the steps of a jitted function's first call apart: trace, lower, compile, first run.
+
+    A new function object is jitted, so that every step is really done, also for a function that has been called
+    before. Functions that are jitted inside it and known already are not traced again.
+
+    Args:
+        fn: A plain function, or a jitted one, whose options (static and donated arguments) are kept.
+        *args: Positional arguments of the call. If `fn` donates them, copies are passed.
+        **kwargs: Keyword arguments of the call.
+
+    Returns:
+        `Phases`, in seconds.
+
+    Raises:
+        TypeError: `fn` is not a function that jit accepts.
+        ValueError: An argument was deleted.
+        RuntimeError: It was called inside a trace.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jitguide import phases
+        >>> cost = phases(lambda x: jnp.sin(x) + 1, jnp.ones(100))
+        >>> cost.compile > cost.steady
+        True
+    """
+    _validate(fn, (args, kwargs))
+    jitted, notes = _new_jit(fn)
+    seconds = {}
+    _events.ensure_listening()
+    with _events.recording() as events:
+        traced = _timed(seconds, "trace", lambda: jitted.trace(*args, **kwargs))
+        lowered = _timed(seconds, "lower", lambda: traced.lower())
+        _timed(seconds, "compile", lambda: lowered.compile())
+    if any(event.phase == "read" for event in events):
+        notes = (
+            *notes,
+            "The program was read from the persistent cache: `compile` is the time of reading it.",
+        )
+    donates = any(getattr(leaf, "donated", False) for leaf in jax.tree.leaves(lowered.args_info))
+    fresh = functools.partial(_copies, (args, kwargs)) if donates else lambda: (args, kwargs)
+    arguments = fresh()
+    # The stages above have filled the caches of the function: this call traces and compiles nothing.
+    _timed(seconds, "first_run", lambda: jax.block_until_ready(jitted(*arguments[0], **arguments[1])))
+    steady = time_alone(jitted, fresh, once=donates, budget=_STEADY_BUDGET)
+    return Phases(**seconds, steady=steady, notes=notes, _jitted=jitted, _fresh=fresh)
+
+
+def _validate(fn: Any, arguments: Arguments) -> None:
+    if isinstance(fn, jax.stages.Compiled):
+        raise TypeError(
+            "`fn` is a compiled program, whose trace, lowering and compile are past. Pass the function that it "
+            "was made from."
+        )
+    if not callable(fn):
+        raise TypeError(
+            f"`fn` must be a function, and got a {type(fn).__name__}, which cannot be called. Pass the function "
+            "and its arguments apart: `phases(f, x)`."
+        )
+    refuse_tracing("phases", arguments)
+    refuse_deleted(arguments, "Make it again.")
+
+
+def _timed(seconds: dict[str, float], step: str, action: Callable[[], Any]) -> Any:
+    start = perf_counter()
+    result = action()
+    seconds[step] = perf_counter() - start
+    return result
+
+
+def _new_jit(fn: Callable) -> tuple[Any, tuple[str, ...]]:
+    """Return `fn` jitted anew, as a function that no cache of JAX has seen, and notes."""
+    fn = fn._fn if isinstance(fn, Watched) else fn
+    if not isinstance(fn, jax.stages.Wrapped):
+        return jax.jit(_renewed(fn)), ()
+    plain, info = getattr(fn, "__wrapped__", None), getattr(fn, "_jit_info", None)
+    if plain is None or info is None:  # both private in part: without them, time what can be timed
+        return fn, (
+            "JAX does not tell the options of this function, so steps that were done before look free.",
+        )
+    options = {name: getattr(info, name) for name in _OPTIONS if getattr(info, name, None)}
+    if kvs := getattr(info, "compiler_options_kvs", None):
+        options["compiler_options"] = dict(kvs)
+    shardings = getattr(info, "user_specified_in_shardings", False)
+    note = ("Shardings given to jit are left out: arguments keep their own.",) if shardings else ()
+    return jax.jit(_renewed(plain), **options), note
+
+
+def _renewed(fn: Callable) -> Callable:
+    # JAX's caches go by function object; names of parameters still come from the function inside.
+    @functools.wraps(fn, updated=())
+    def renewed(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)
+
+    return renewed
+
+
+def _copies(arguments: Arguments) -> Arguments:
+    return jax.block_until_ready(
+        jax.tree.map(lambda x: x.copy() if isinstance(x, jax.Array) else x, arguments)
+    )

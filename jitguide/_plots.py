@@ -1,0 +1,67 @@
+"""The figures of the timing instruments. Colours are matplotlib's default cycle, so a page can restyle them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jitguide._comparison import Comparison
+    from jitguide._phases import Phases
+    from jitguide._scaling import Scaling
+
+# Beyond this ratio of the largest to the smallest speed-up, a linear axis shows one of them only.
+_LOGARITHMIC = 8
+_MILLISECONDS = 1e3
+
+
+def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """Draw each speed-up as a dot with its interval, over a line at 1 where the baseline stands."""
+    ax = ax or _new_axes(height=0.8 + 0.4 * len(comparison.timings))
+    names = [timing.name for timing in comparison.timings]
+    ratios = [comparison.speedup(name) for name in names]
+    arms = [[r.value - r.low for r in ratios], [r.high - r.value for r in ratios]]
+    places = range(len(names))
+    ax.axvline(1, linestyle=":", color="C7")
+    ax.errorbar(
+        [r.value for r in ratios], places, xerr=arms, fmt="o", capsize=3, label="speed-up with 95 % interval"
+    )
+    ax.set_yticks(places, names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    if max(r.high for r in ratios) > _LOGARITHMIC * min(r.low for r in ratios):
+        ax.set_xscale("log")
+    ax.set_xlabel(f"speed-up over “{comparison.baseline}” (times)")
+    return ax
+
+
+def plot_phases(phases: Phases, ax: Axes | None = None) -> Axes:
+    """Draw the steps of the first call as one stacked bar in milliseconds."""
+    ax = ax or _new_axes(height=1.6)
+    left = 0.0
+    for step in ("trace", "lower", "compile", "first_run"):
+        width = getattr(phases, step) * _MILLISECONDS
+        ax.barh(["first call"], [width], left=[left], label=step.replace("_", " "))
+        left += width
+    ax.set_xlabel("time (ms)")
+    ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    return ax
+
+
+def plot_scaling(scaling: Scaling, ax: Axes | None = None) -> Axes:
+    """Draw the median time of each variant against the size, with the band of the middle 80 % of the blocks."""
+    ax = ax or _new_axes(height=3.2)
+    for name in scaling.names:
+        timings = [comparison[name] for comparison in scaling.comparisons]
+        (line,) = ax.plot(scaling.sizes, [t.median for t in timings], marker="o", label=name)
+        low, high = [t.low for t in timings], [t.high for t in timings]
+        ax.fill_between(scaling.sizes, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+    ax.set(xscale="log", yscale="log", xlabel="size", ylabel="time of a call (s)")
+    ax.legend()
+    return ax
+
+
+def _new_axes(height: float) -> Axes:
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(7.2, height), layout="constrained")[1]

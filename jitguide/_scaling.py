@@ -1,0 +1,165 @@
+"""How times grow with the size of the problem: `scaling` finds where one variant overtakes another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitguide import _render
+from jitguide._comparison import Comparison
+from jitguide._timing import compare
+from jitguide._variants import refuse_tracing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Seconds for each variant at each size: a curve of many points needs less care at each than a single comparison.
+_BUDGET = 0.2
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A comparison at each of several sizes.
+
+    Attributes:
+        sizes: The sizes, increasing.
+        comparisons: The `Comparison` at each size.
+    """
+
+    sizes: tuple[float, ...]
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variants."""
+        return tuple(timing.name for timing in self.comparisons[0].timings)
+
+    def crossover(self, a: str, b: str) -> float | None:
+        """Return the size from which on `b` is faster than `a`, the faster one below; None if there is none.
+
+        Only sizes at which one of the two is clearly faster count. The crossing is interpolated between the last
+        one that `a` wins and the next one, which `b` wins, on logarithmic axes.
+
+        Args:
+            a: Name of the variant that is faster at small sizes.
+            b: Name of the variant that is faster at large sizes.
+
+        Raises:
+            KeyError: There is no variant of that name.
+        """
+        clear = [
+            (size, math.log(found.speedup(b, over=a).value))
+            for size, found in zip(self.sizes, self.comparisons, strict=True)
+            if found.verdict(b, over=a) in ("faster", "slower")
+        ]
+        for (size, gain), (next_size, next_gain) in zip(clear, clear[1:], strict=False):
+            if gain < 0 < next_gain:
+                part = gain / (gain - next_gain)
+                return math.exp((1 - part) * math.log(size) + part * math.log(next_size))
+        return None
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw one line for each variant on logarithmic axes; needs matplotlib."""
+        from jitguide._plots import plot_scaling
+
+        return plot_scaling(self, ax)
+
+    def _header(self) -> tuple[str, ...]:
+        return ("size", *self.names, "fastest")
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (f"{size:g}", *(_render.duration(timing.median) for timing in found.timings), _winner(found))
+            for size, found in zip(self.sizes, self.comparisons, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        numeric = range(len(self.names) + 1)
+        return _render.table(self._header(), self._rows(), numeric=numeric)
+
+    def _repr_html_(self) -> str:
+        numeric = range(len(self.names) + 1)
+        return _render.html_table(self._header(), self._rows(), numeric=numeric)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return sizes and comparisons as data that `json.dumps` accepts."""
+        return {"sizes": list(self.sizes), "comparisons": [found.to_dict() for found in self.comparisons]}
+
+
+def scaling(
+    variants: Mapping[str, Callable],
+    make_args: Callable[[Any], Any],
+    sizes: Iterable[float],
+    **compare_options: Any,
+) -> Scaling:
+    """Compare functions at several sizes.
+
+    Args:
+        variants: Names and functions, as for `compare`.
+        make_args: Takes a size and returns the positional arguments: a tuple of them, or a single one.
+        sizes: Positive numbers, increasing.
+        **compare_options: Options of `compare`; `budget` is 0.2 seconds for each variant and size by default.
+
+    Returns:
+        A `Scaling`.
+
+    Raises:
+        TypeError: `make_args` is no function, or `sizes` is not a series of numbers.
+        ValueError: `sizes` is empty, or not positive and increasing.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from jitguide import scaling
+        >>> def f(x):
+        ...     return jnp.sin(x) + jnp.cos(x)
+        >>> curve = scaling({"plain": f, "jit": jax.jit(f)}, jnp.ones, [10, 100], budget=0.02)
+        >>> curve.sizes, curve.names
+        ((10, 100), ('plain', 'jit'))
+    """
+    refuse_tracing("scaling", ())
+    sizes = _validated(make_args, sizes)
+    options = {"budget": _BUDGET, **compare_options}
+    comparisons = []
+    for size in sizes:
+        made = make_args(size)
+        comparisons.append(compare(variants, *(made if isinstance(made, tuple) else (made,)), **options))
+    return Scaling(sizes, tuple(comparisons))
+
+
+def _validated(make_args: Any, sizes: Any) -> tuple:
+    if not callable(make_args):
+        raise TypeError(
+            f"`make_args` must be a function from a size to arguments, and got a {type(make_args).__name__}. Write "
+            "`lambda n: (jnp.ones(n),)`."
+        )
+    if isinstance(sizes, str) or not isinstance(sizes, Iterable):
+        raise TypeError(
+            f"`sizes` must be a series of numbers, and got {sizes!r}. Write `[100, 1000, 10_000]`."
+        )
+    sizes = tuple(
+        size.item() if isinstance(size, (np.generic, np.ndarray)) and size.ndim == 0 else size
+        for size in sizes
+    )
+    if not sizes:
+        raise ValueError("`sizes` is empty, so there is nothing to compare. Give at least one size.")
+    for size in sizes:
+        if isinstance(size, bool) or not isinstance(size, (int, float)):
+            raise TypeError(
+                f"`sizes` must hold numbers, and holds {size!r}. Make the arguments in `make_args`."
+            )
+    if sizes[0] <= 0 or any(later <= size for size, later in zip(sizes, sizes[1:], strict=False)):
+        raise ValueError(f"`sizes` must be positive and increasing, and got {list(sizes)}. Sort them.")
+    return sizes
+
+
+def _winner(found: Comparison) -> str:
+    """Return the variant that is clearly faster than every other one, if there is one."""
+    for timing in found.timings:
+        others = [t.name for t in found.timings if t.name != timing.name]
+        if others and all(found.verdict(timing.name, over=other) == "faster" for other in others):
+            return timing.name
+    return "no clear winner"

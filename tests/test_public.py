@@ -1,0 +1,33 @@
+"""The public surface: complete, importable, documented."""
+
+import importlib
+import subprocess
+import sys
+
+import jitguide
+import pytest
+
+
+@pytest.mark.parametrize("name", jitguide.__all__)
+def test_every_public_name_is_there_and_documented(name):
+    value = getattr(jitguide, name)
+    assert value.__doc__, f"{name} has no docstring"
+    assert "Example:" in value.__doc__ or isinstance(value, type)
+    assert name in dir(jitguide)
+
+
+def test_an_unknown_name_is_told_with_the_known_ones():
+    with pytest.raises(AttributeError, match="has no attribute 'compares'; it has .*compare"):
+        _ = jitguide.compares
+
+
+def test_type_checkers_see_the_same_names():
+    source = importlib.import_module("pathlib").Path(jitguide.__file__).read_text()
+    block = source.split("if TYPE_CHECKING:")[1].split("__version__")[0]
+    assert sorted(n for n in jitguide.__all__ if f" {n} as {n}" in block) == jitguide.__all__
+
+
+def test_importing_the_package_imports_no_instrument():
+    program = "import sys, jitguide; print([m for m in sys.modules if m.startswith('jitguide._')])"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
