@@ -31,8 +31,8 @@ def validate_check(check: Any) -> None:
         )
     if not 0 <= check < math.inf:
         raise ValueError(
-            f"`check` must be a relative tolerance of at least 0, and got {check!r}. Pass `check=None` to time "
-            "the variants without comparing their results."
+            f"`check` must be a relative tolerance of at least 0, and got {check!r}. Pass `check=None` to "
+            "time the variants without comparing their results."
         )
 
 
@@ -93,9 +93,9 @@ def require_arrays(name: str, result: Any) -> None:
     for path, leaf in leaves:
         if not isinstance(leaf, (jax.Array, np.ndarray, np.generic, *_NUMBERS)):
             raise TypeError(
-                f"The variant {name!r} returns a {type(leaf).__name__} at result{jax.tree_util.keystr(path)}, "
-                "which is neither an array nor a number. Return arrays only, or pass a function of both results as "
-                "`check`."
+                f"The variant {name!r} returns a {type(leaf).__name__} at "
+                f"result{jax.tree_util.keystr(path)}, which is neither an array nor a number. "
+                "Return arrays only, or pass a function of both results as `check`."
             )
 
 
@@ -122,8 +122,8 @@ def _compare_leaf(tolerance: float, names: str, where: str, a: Any, b: Any) -> b
     if a.dtype != b.dtype and not (loose and _kind(a) == _kind(b)):
         raise ValueError(
             f"{names} disagree in dtype at {where}: {a.dtype} against {b.dtype}. Narrower numbers take less "
-            "time, so this is no fair race: cast one of them, or turn on `jax_enable_x64` for 64-bit types. To "
-            "race them all the same, pass a function of both results as `check`."
+            "time, so this is no fair race: cast one of them, or turn on `jax_enable_x64` for 64-bit types. "
+            "To race them all the same, pass a function of both results as `check`."
         )
     if _kind(a) == "exact":
         wrong, has_nan, note = a != b, False, "and they must be equal"

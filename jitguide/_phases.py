@@ -47,6 +47,7 @@ class Phases:
     notes: tuple[str, ...] = ()
     _jitted: Callable | None = field(default=None, repr=False, compare=False)
     _fresh: Callable[[], Arguments] | None = field(default=None, repr=False, compare=False)
+    _donates: bool = field(default=False, repr=False, compare=False)
 
     @property
     def first_call(self) -> float:
@@ -80,12 +81,13 @@ class Phases:
             eager = self._seconds_of(eager)
         if isinstance(eager, bool) or not isinstance(eager, (int, float, np.number)):
             raise TypeError(
-                f"`eager` must be the seconds of a call without jit, or the function, and got {eager!r}. Pass the "
-                "function itself to have it timed."
+                f"`eager` must be the seconds of a call without jit, or the function, and got {eager!r}. Pass "
+                "the function itself to have it timed."
             )
         if not 0 < eager < math.inf:
             raise ValueError(
-                f"`eager` must be a positive number of seconds, and got {eager!r}. Pass the function."
+                f"`eager` must be a positive number of seconds, and got {eager!r}. Pass the function "
+                "itself to have it timed."
             )
         saved = float(eager) - self.steady
         return max((self.first_call - self.steady) / saved, 1.0) if saved > 0 else math.inf
@@ -93,14 +95,18 @@ class Phases:
     def _seconds_of(self, eager: Callable) -> float:
         if self._jitted is None or self._fresh is None:
             raise ValueError(
-                "`eager` is a function, and these phases hold no arguments to call it with. Pass seconds."
+                "`eager` is a function, and these phases hold no arguments to call it with. Pass its seconds."
             )
         # Arguments travel as one pair, so that no keyword of the function can clash with an option of `compare`.
         variants = {
             "jit": lambda arguments: self._jitted(*arguments[0], **arguments[1]),
             "eager": lambda arguments: eager(*arguments[0], **arguments[1]),
         }
-        result = compare(variants, setup=lambda: (self._fresh(),), control=False, budget=_STEADY_BUDGET)
+        how = {"control": False, "budget": _STEADY_BUDGET}
+        if self._donates:
+            result = compare(variants, setup=lambda: (self._fresh(),), **how)
+        else:
+            result = compare(variants, self._fresh(), **how)
         # The ratio is sure where the times are not, so it is applied to the time that `steady` was.
         return self.steady / result.speedup("eager").value
 
@@ -139,8 +145,8 @@ class Phases:
 def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
     """Time the steps of a jitted function's first call apart: trace, lower, compile, first run.
 
-    A new function object is jitted, so that every step is really done, also for a function that has been called
-    before. Functions that are jitted inside it and known already are not traced again.
+    A new function object is jitted, so that every step is really done, also for a function that has been
+    called before. Functions that are jitted inside it and known already are not traced again.
 
     Args:
         fn: A plain function, or a jitted one, whose options (static and donated arguments) are kept.
@@ -181,7 +187,7 @@ def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
     # The stages above have filled the caches of the function: this call traces and compiles nothing.
     _timed(seconds, "first_run", lambda: jax.block_until_ready(jitted(*arguments[0], **arguments[1])))
     steady = time_alone(jitted, fresh, once=donates, budget=_STEADY_BUDGET)
-    return Phases(**seconds, steady=steady, notes=notes, _jitted=jitted, _fresh=fresh)
+    return Phases(**seconds, steady=steady, notes=notes, _jitted=jitted, _fresh=fresh, _donates=donates)
 
 
 def _validate(fn: Any, arguments: Arguments) -> None:

@@ -1,4 +1,4 @@
-"""The figures of the timing instruments. Colours are matplotlib's default cycle, so a page can restyle them."""
+"""The figures of the timing instruments. Colours are those of matplotlib's cycle, so a page can change them."""
 
 from __future__ import annotations
 

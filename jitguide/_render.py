@@ -49,8 +49,9 @@ def duration(seconds: float | None, digits: int = 2) -> str:
     """
     if seconds is None or math.isnan(seconds):
         return "not available"
+    rounded = float(f"{seconds:.{digits - 1}e}")  # 999.7 µs with two digits is 1.0 ms
     for scale, unit in _TIME_UNITS:
-        if abs(seconds) >= scale * 0.9995:
+        if abs(rounded) >= scale * (1 - 1e-9):
             return f"{significant(seconds / scale, digits)} {unit}"
     return f"{significant(seconds / 1e-9, digits)} ns"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from jitguide._variants import refuse_tracing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Seconds for each variant at each size: a curve of many points needs less care at each than a single comparison.
+# Seconds for each variant at each size: with many points on a curve, each needs less care.
 _BUDGET = 0.2
 
 
@@ -41,8 +42,8 @@ class Scaling:
     def crossover(self, a: str, b: str) -> float | None:
         """Return the size from which on `b` is faster than `a`, the faster one below; None if there is none.
 
-        Only sizes at which one of the two is clearly faster count. The crossing is interpolated between the last
-        one that `a` wins and the next one, which `b` wins, on logarithmic axes.
+        Only sizes at which one of the two is clearly faster count. The crossing is interpolated between
+        the last one that `a` wins and the next one, which `b` wins, on logarithmic axes.
 
         Args:
             a: Name of the variant that is faster at small sizes.
@@ -56,7 +57,7 @@ class Scaling:
             for size, found in zip(self.sizes, self.comparisons, strict=True)
             if found.verdict(b, over=a) in ("faster", "slower")
         ]
-        for (size, gain), (next_size, next_gain) in zip(clear, clear[1:], strict=False):
+        for (size, gain), (next_size, next_gain) in pairwise(clear):
             if gain < 0 < next_gain:
                 part = gain / (gain - next_gain)
                 return math.exp((1 - part) * math.log(size) + part * math.log(next_size))
@@ -133,8 +134,8 @@ def scaling(
 def _validated(make_args: Any, sizes: Any) -> tuple:
     if not callable(make_args):
         raise TypeError(
-            f"`make_args` must be a function from a size to arguments, and got a {type(make_args).__name__}. Write "
-            "`lambda n: (jnp.ones(n),)`."
+            f"`make_args` must be a function from a size to arguments, and got a {type(make_args).__name__}. "
+            "Write `lambda n: (jnp.ones(n),)`."
         )
     if isinstance(sizes, str) or not isinstance(sizes, Iterable):
         raise TypeError(
@@ -151,7 +152,7 @@ def _validated(make_args: Any, sizes: Any) -> tuple:
             raise TypeError(
                 f"`sizes` must hold numbers, and holds {size!r}. Make the arguments in `make_args`."
             )
-    if sizes[0] <= 0 or any(later <= size for size, later in zip(sizes, sizes[1:], strict=False)):
+    if sizes[0] <= 0 or any(later <= size for size, later in pairwise(sizes)):
         raise ValueError(f"`sizes` must be positive and increasing, and got {list(sizes)}. Sort them.")
     return sizes
 

@@ -123,7 +123,23 @@ def assert_compiles(expected: int, of: str | Callable | None = None) -> Iterator
 
 @contextlib.contextmanager
 def assert_traces(expected: int, of: str | Callable | None = None) -> Iterator[Seen]:
-    """Fail unless the block traces exactly `expected` times in this thread; as `assert_compiles`."""
+    """Fail unless the block traces exactly `expected` times in this thread.
+
+    Args:
+        expected: Number of traces.
+        of: Count only this function; a function or its name.
+
+    Raises:
+        AssertionError: Another number was traced; the message lists them with their lines.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from jitguide import assert_traces
+        >>> double = jax.jit(lambda x: x * 2)
+        >>> x = jnp.ones(3)
+        >>> with assert_traces(1, of="<lambda>"):
+        ...     x = double(double(x))
+    """
     with Seen() as seen:
         yield seen
     _check(seen, "trace", expected, of)

@@ -232,7 +232,7 @@ def test_findings_are_readable_as_text_html_and_data():
     lines = repr(findings).splitlines()
     assert lines[0] == "<lambda>: 1 finding"
     assert lines[1].startswith("1. static: Static `lr` = 0.1 is a float")
-    assert lines[2].endswith("(See howto/static-arguments.)")
+    assert lines[2].endswith("(See learn/static-and-traced-values.)")
     assert html.escape("<lambda>: 1 finding") in findings._repr_html_()
     assert str(findings.findings[0]).startswith("static: Static")
     assert json.loads(json.dumps(findings.to_dict()))["findings"][0]["kind"] == "static"

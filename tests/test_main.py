@@ -58,7 +58,7 @@ def test_a_known_text_on_standard_input_is_explained() -> None:
 
 def test_a_known_text_in_a_file_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "traceback.txt"
-    file.write_bytes(b"\xff\xfe caf\xe9 " + IMMUTABLE.encode())
+    file.write_bytes(b"\xff\xfe\xe9 " + IMMUTABLE.encode())
     assert main(["explain", str(file)]) == 0
     assert "[item-assignment]" in capsys.readouterr().out
 

@@ -25,6 +25,7 @@ GROUPS = (
     "settings",
     "silent",
     "silent_types",
+    "silent_tracing",
     "silent_costs",
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -45,7 +46,9 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
     from jitguide._stages.build import build
 
     _check(fn, args, kwargs)
-    return build(fn, fn if hasattr(fn, "trace") and hasattr(fn, "lower") else jax.jit(fn), args, kwargs)
+    # A method hands on the attributes of its jitted function, which would leave out `self`.
+    jitted = hasattr(fn, "trace") and hasattr(fn, "lower") and not inspect.ismethod(fn)
+    return build(fn, fn if jitted else jax.jit(fn), args, kwargs)
 
 
 def _check(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ _NUMBER = itertools.count(
 
 _STRUCK = {"unused", "not lowered"}
 _FADED = {"folded", "merged", "moves data"}
+_TAGS = {"d": "s", "f": "u"}  # struck through, underlined with dots
 _LONG = {True: 10, False: 40}  # lines of a library's body, and of any body, beyond which it is folded
 
 _STYLE = (
@@ -41,10 +42,10 @@ _STYLE = (
     ".jgs-t .m [data-eq]{--a:0;border-left:.25em double currentColor}"
     ".jgs-t .i{border-left-style:dashed}"
     ".jgs-t .x,.jgs-k{color:color-mix(in srgb,currentColor 72%,transparent)}"
-    ".jgs-t .f{text-decoration:underline dotted;text-underline-offset:.2em}"
+    ".jgs u{text-decoration:underline dotted;text-underline-offset:.2em}"
     ".jgs-t i{display:inline-block;width:4.2em;padding-right:.6em;margin-right:.5em;box-sizing:border-box;"
     "text-align:right;font-style:normal;user-select:none}.jgs-t i a{color:inherit;padding:0 .1em}"
-    ".jgs-t .on{--l:.35!important;font-weight:600}.jgs-t .near{--l:.12}"
+    ".jgs-t .on{--l:.35!important;color:inherit;font-weight:600}.jgs-t .near{--l:.12}"
     ".jgs p{margin:.3em .2em}</style>"
 )
 
@@ -125,9 +126,12 @@ def _link(number: int, stage: str, view: str) -> str:
 
 def _row(stages: Any, line: Line, stage: str, margin: str) -> str:
     marks, hint = _marks(stages, line, stage)
-    text = escape(line.text)
-    if "d" in marks:
-        text, marks = f"<s>{text}</s>", []
+    indent = len(line.text) - len(line.text.lstrip())
+    text, tag = escape(line.text[indent:]), _TAGS.get("".join(marks))
+    if tag:
+        text, marks = f"<{tag}>{text}</{tag}>", []
+    text = line.text[:indent] + text
+    margin = f"~{margin}" if line.link == "inferred" else margin
     if stage == "source" and line.text and not line.equations:
         margin = str(line.source[0])
     attributes = _attribute("class", " ".join(marks)) + _data(stages, line) + _attribute("title", hint)
@@ -169,7 +173,7 @@ def _ids(numbers: Iterable[int]) -> str:
 
 def _legend() -> str:
     return (
-        '<p class="jgs-k">Numbers: the source line. Dashed edge: no label of its own, deduced from what uses '
-        "it. Grey: a constant, or made by XLA. <s>Struck</s>: not in the lowered program. Dotted underline: not "
-        "found under its own name in the optimized code.</p>"
+        '<p class="jgs-k">Numbers: the source line. ~ and a dashed edge: no label of its own, deduced from '
+        "what uses it. Grey: a constant, or made by XLA. <s>Struck</s>: not in the lowered program. "
+        "<u>Dotted</u>: not found under its own name in the optimized code.</p>"
     )
