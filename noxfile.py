@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -132,6 +133,71 @@ def bench(session: nox.Session) -> None:
         session.error(f"Name one benchmark after `--`: {', '.join(names)}.")
     name, *arguments = session.posargs
     python(session, ROOT / "tests" / "bench" / f"{name}.py", *arguments)
+
+
+# What each release of JAX needs beside it, as far as pip does not know: NumPy and SciPy of its time.
+RELEASES = {
+    "0.4.30": ["numpy<2.1", "scipy<1.14"],
+    "0.4.38": ["numpy<2.3", "scipy<1.16"],
+    "0.5.3": ["numpy<2.3", "scipy<1.16"],
+    "0.6.2": ["numpy<2.4"],
+    "0.7.2": ["numpy<2.4"],
+    "0.8.3": [],
+    "0.9.2": [],
+    "0.10.2": [],
+    "0.11.2": [],
+    "0.12.0.1": [],
+}
+NEEDS_PYTHON_312 = ("0.11", "0.12")  # JAX 0.11 dropped Python 3.11
+
+
+@nox.session(default=False)
+def versions(session: nox.Session) -> None:
+    """Run the claims on many releases of JAX and record them in docs/_data/claims.json.
+
+    `-- 0.6.2 0.7.2` takes these only, `-- --newest` the newest release there is, `-- --again` repeats what is
+    recorded already. Each release has an environment of its own; an interrupted run goes on where it stopped.
+    """
+    session.install("pytest", "-c", CONSTRAINTS)  # and Python only: the merging needs nothing else
+    again, newest = "--again" in session.posargs, "--newest" in session.posargs
+    chosen = [a for a in session.posargs if not a.startswith("-")] or (["newest"] if newest else list(RELEASES))
+    folder = ROOT / "build" / "claims"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, release in enumerate(chosen, 1):
+        record = folder / f"{release}.json"
+        session.log(f"{number} of {len(chosen)}: JAX {release}")
+        if record.exists() and not again and not newest:
+            continue
+        if interpreter := _interpreter_for(session, release):
+            _run_claims(session, release, interpreter, record)
+    session.run("python", "tests/claims/merge.py", str(folder), *(["--compare-only"] if newest else []))
+
+
+def _interpreter_for(session: nox.Session, release: str) -> str | None:
+    """Return an interpreter that really starts and that the release supports; say so where there is none."""
+    modern = release == "newest" or release.startswith(NEEDS_PYTHON_312)
+    candidates = [sys.executable, *(f"python3.{minor}" for minor in ((13, 12, 14) if modern else (11, 12)))]
+    candidates += sorted(map(str, (Path.home() / ".pyenv" / "versions").glob("3.1[1-4].*/bin/python")))
+    for candidate in candidates:
+        program = "import sys; sys.exit(not ((3, 12) if %r else (3, 11)) <= sys.version_info[:2] <= (3, 13))" % modern
+        if subprocess.run([candidate, "-c", program], capture_output=True, check=False).returncode == 0:
+            return candidate
+    session.warn(f"JAX {release} is left out: no Python {'3.12 or 3.13' if modern else '3.11 to 3.13'} starts here.")
+    return None
+
+
+def _run_claims(session: nox.Session, release: str, interpreter: str, record: Path) -> None:
+    place = ROOT / ".nox" / "claims" / release
+    program = str(place / "bin" / "python")
+    if not place.exists():
+        session.run(interpreter, "-m", "venv", str(place), external=True)
+    jax = ["--upgrade", "jax"] if release == "newest" else [f"jax=={release}", f"jaxlib=={release}"]
+    session.run(program, "-m", "pip", "install", "-q", *jax, "pytest", *RELEASES.get(release, []), external=True)
+    # A configuration of its own: old releases warn of what is new, which is not the claims' business.
+    session.run(
+        program, "-m", "pytest", "tests/claims", "-q", "-p", "no:cacheprovider", "-c", "tests/claims/pytest.ini",
+        "--record", str(record), external=True, success_codes=[0, 1], silent=True,
+    )  # fmt: skip
 
 
 @nox.session(default=False)

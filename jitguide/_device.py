@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -50,6 +49,8 @@ _ENVIRONMENT = (
     "XLA_PYTHON_CLIENT_MEM_FRACTION",
     "XLA_PYTHON_CLIENT_PREALLOCATE",
 )
+# A word may have quoted parts, with spaces in them; an unclosed quote takes the rest.
+_WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*'|["'].*)+""")
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def device_report() -> DeviceReport:
     import jaxlib
     import numpy as np
 
-    found = _backend()
+    found, precision = _backend(), jax.config.jax_default_matmul_precision
     return DeviceReport(
         jax=jax.__version__,
         jaxlib=getattr(jaxlib, "__version__", "unknown"),
@@ -147,7 +148,7 @@ def device_report() -> DeviceReport:
         cpu=_cpu_model(),
         cores=_usable_cores(),
         x64=bool(jax.config.jax_enable_x64),
-        matmul_precision=_text_or_none(jax.config.jax_default_matmul_precision),
+        matmul_precision=None if precision is None else str(precision),
         settings=(*_changed_options(), *_environment(os.environ)),
         compilation_cache=bool(
             getattr(jax.config, "jax_compilation_cache_dir", None)
@@ -205,25 +206,21 @@ def _changed_options() -> list[tuple[str, str]]:
 def _environment(variables: Mapping[str, str]) -> list[tuple[str, str]]:
     pairs = [(name, _public(variables[name])) for name in _ENVIRONMENT if variables.get(name)]
     flags = variables.get("XLA_FLAGS", "").strip()
-    if flags and not flags.startswith("-"):  # XLA then takes the value as the name of a file with flags
-        return [*pairs, ("XLA_FLAGS", "(read from a file)")]
-    try:
-        words = shlex.split(flags, posix=False)  # a backslash is no escape in a Windows path
-    except ValueError:  # an unclosed quote
-        words = flags.split()
-    return [*pairs, *(("XLA_FLAGS", _public(word)) for word in words)]
+    return [*pairs, ("XLA_FLAGS", _public_flags(flags))] if flags else pairs
+
+
+def _public_flags(flags: str) -> str:
+    if not flags.startswith("-"):  # XLA then takes the value as the name of a file with flags
+        return "(read from a file)"
+    return " ".join(_public(word) for word in _WORD.findall(flags))
 
 
 def _public(value: str) -> str:
-    """Return `value` with anything that looks like a path replaced by "(a path)"."""
-    name, equals, content = value.partition("=")
-    if not equals:
-        return "(a path)" if re.search(r"[/\\~]", value) else value
-    return f"{name}=(a path)" if re.search(r"[/\\~]", content) else value
-
-
-def _text_or_none(value: Any) -> str | None:
-    return None if value is None else str(value)
+    """Return `value` with what looks like a path or the identifier of a chip replaced."""
+    name, equals, content = value.rpartition("=")
+    if re.search(r"[/\\~]", content):
+        content = "(a path)"
+    return name + equals + re.sub(r"\b(?:GPU|MIG)-[\w-]+", "(an identifier)", content)
 
 
 def _cpu_model() -> str:

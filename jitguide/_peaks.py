@@ -136,6 +136,7 @@ def peaks(*, quick: bool = True) -> Peaks:
         TypeError: If `quick` is neither True nor False.
 
     Example:
+        >>> from jitguide import peaks
         >>> [copy.working_set // 2**20 for copy in peaks().copies][:3]
         [2, 8, 32]
     """

@@ -81,8 +81,8 @@ class Phases:
             eager = self._seconds_of(eager)
         if isinstance(eager, bool) or not isinstance(eager, (int, float, np.number)):
             raise TypeError(
-                f"`eager` must be the seconds of a call without jit, or the function, and got {eager!r}. Pass "
-                "the function itself to have it timed."
+                f"`eager` must be the seconds of a call without jit, or the function, and got {eager!r}. "
+                "Pass the function itself to have it timed."
             )
         if not 0 < eager < math.inf:
             raise ValueError(
@@ -97,7 +97,7 @@ class Phases:
             raise ValueError(
                 "`eager` is a function, and these phases hold no arguments to call it with. Pass its seconds."
             )
-        # Arguments travel as one pair, so that no keyword of the function can clash with an option of `compare`.
+        # Arguments travel as one pair, so that no keyword can clash with an option of `compare`.
         variants = {
             "jit": lambda arguments: self._jitted(*arguments[0], **arguments[1]),
             "eager": lambda arguments: eager(*arguments[0], **arguments[1]),
@@ -179,7 +179,7 @@ def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
     if any(event.phase == "read" for event in events):
         notes = (
             *notes,
-            "The program was read from the persistent cache: `compile` is the time of reading it.",
+            "The program came from the persistent cache: `compile` is the time of reading it.",
         )
     donates = any(getattr(leaf, "donated", False) for leaf in jax.tree.leaves(lowered.args_info))
     fresh = functools.partial(_copies, (args, kwargs)) if donates else lambda: (args, kwargs)
@@ -193,13 +193,13 @@ def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
 def _validate(fn: Any, arguments: Arguments) -> None:
     if isinstance(fn, jax.stages.Compiled):
         raise TypeError(
-            "`fn` is a compiled program, whose trace, lowering and compile are past. Pass the function that it "
-            "was made from."
+            "`fn` is a compiled program, whose trace, lowering and compile are past. Pass the function that "
+            "it was made from."
         )
     if not callable(fn):
         raise TypeError(
-            f"`fn` must be a function, and got a {type(fn).__name__}, which cannot be called. Pass the function "
-            "and its arguments apart: `phases(f, x)`."
+            f"`fn` must be a function, and got a {type(fn).__name__}, which cannot be called. Pass the "
+            "function and its arguments apart: `phases(f, x)`."
         )
     refuse_tracing("phases", arguments)
     refuse_deleted(arguments, "Make it again.")
@@ -219,9 +219,7 @@ def _new_jit(fn: Callable) -> tuple[Any, tuple[str, ...]]:
         return jax.jit(_renewed(fn)), ()
     plain, info = getattr(fn, "__wrapped__", None), getattr(fn, "_jit_info", None)
     if plain is None or info is None:  # both private in part: without them, time what can be timed
-        return fn, (
-            "JAX does not tell the options of this function, so steps that were done before look free.",
-        )
+        return fn, ("JAX does not tell the options of this function: steps done before look free.",)
     options = {name: getattr(info, name) for name in _OPTIONS if getattr(info, name, None)}
     if kvs := getattr(info, "compiler_options_kvs", None):
         options["compiler_options"] = dict(kvs)

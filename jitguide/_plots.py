@@ -1,4 +1,4 @@
-"""The figures of the timing instruments. Colours are those of matplotlib's cycle, so a page can change them."""
+"""The figures of the timing instruments, in the colours of matplotlib's cycle, which a page can change."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def plot_phases(phases: Phases, ax: Axes | None = None) -> Axes:
 
 
 def plot_scaling(scaling: Scaling, ax: Axes | None = None) -> Axes:
-    """Draw the median time of each variant against the size, with the band of the middle 80 % of the blocks."""
+    """Draw the median time of each variant against the size, in a band of the middle 80 % of its blocks."""
     ax = ax or _new_axes(height=3.2)
     for name in scaling.names:
         timings = [comparison[name] for comparison in scaling.comparisons]

@@ -149,6 +149,7 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
 
     Example:
         >>> import jax.numpy as jnp
+        >>> from jitguide import roofline
         >>> result = roofline(lambda x: x * 2, jnp.ones(2**18))
         >>> result.bytes_in, result.bytes_out
         (1048576, 1048576)

@@ -85,7 +85,7 @@ def compare(
     validate(variants, baseline, budget, check, setup, (args, kwargs))
     baseline = next(iter(variants)) if baseline is None else baseline
     fresh = _fresh(setup, (args, kwargs))
-    first, result, notes = first_calls(variants, baseline, fresh, check)
+    first, device, notes = first_calls(variants, baseline, fresh, check)
     # The engine takes ratios over the first of its functions.
     order = sorted(variants, key=lambda name: name != baseline)
     calls = [variants[name] for name in order] + [variants[baseline]] * control
@@ -98,7 +98,7 @@ def compare(
         timings,
         baseline,
         paired_ratio(measured.seconds[0], measured.seconds[-1]) if control else None,
-        _device_of(result),
+        device,
         cores,
         (*notes, *_compile_notes(order, measured), *_notes(timings, cores)),
         _how(timings, setup is not None),
@@ -134,12 +134,6 @@ def _measure(
             compiles=lambda: sum(event.phase in ("compile", "read") for event in events),
         )
         return measure(bench)
-
-
-def _device_of(result: Any) -> str:
-    arrays = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
-    devices = {device for array in arrays for device in array.devices()} or {jax.devices()[0]}
-    return ", ".join(sorted({device.device_kind for device in devices}))
 
 
 def _compile_notes(order: list[str], measured: Measured) -> list[str]:

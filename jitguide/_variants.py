@@ -94,11 +94,11 @@ def refuse_deleted(arguments: Arguments, remedy: str) -> None:
 
 def first_calls(
     variants: Mapping[str, Callable], baseline: str, fresh: Callable[[], Arguments], check: Check
-) -> tuple[dict[str, float], dict[str, Any], tuple[str, ...]]:
+) -> tuple[dict[str, float], str, tuple[str, ...]]:
     """Call every variant once, the baseline first.
 
     Returns:
-        Seconds of each call, the baseline's result, and notes on how the results agree.
+        Seconds of each call, the kind of the device that holds the results, and notes on how they agree.
     """
     seconds, notes = {}, []
     for name in sorted(variants, key=lambda name: name != baseline):
@@ -116,7 +116,7 @@ def first_calls(
                 f"The variant {name!r} donates its argument {where}, so no second call can use it. Pass "
                 "`setup=lambda: (x.copy(),)`, which makes fresh arguments for every call."
             )
-    return seconds, trusted, tuple(notes)
+    return seconds, _device_of(trusted), tuple(notes)
 
 
 def _first_call(name: str, fn: Callable, arguments: Arguments) -> tuple[float, Any]:
@@ -131,3 +131,9 @@ def _first_call(name: str, fn: Callable, arguments: Arguments) -> tuple[float, A
         )
         raise
     return perf_counter() - start, result
+
+
+def _device_of(result: Any) -> str:
+    arrays = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
+    devices = {device for array in arrays for device in array.devices()} or {jax.devices()[0]}
+    return ", ".join(sorted({device.device_kind for device in devices}))

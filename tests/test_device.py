@@ -81,16 +81,26 @@ def test_a_cache_directory_is_reported_as_yes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ("", []),
-        ("--a=1 --b=2", ["--a=1", "--b=2"]),
-        ("/etc/xla/flags.txt", ["(read from a file)"]),
-        ("flags.txt", ["(read from a file)"]),
-        ("--a='unclosed", ["--a='unclosed"]),
-        ("--dir=C:\\Users\\me", ["--dir=(a path)"]),
+        ("--a=1 --b=2", "--a=1 --b=2"),
+        ("--a=1 --dir=/home/me/x", "--a=1 --dir=(a path)"),
+        ("--dir='/home/my name/x' --b", "--dir=(a path) --b"),
+        ("--dir=C:\\Users\\me", "--dir=(a path)"),
+        ("/etc/xla/flags.txt", "(read from a file)"),
+        ("flags.txt", "(read from a file)"),
+        ("--a='unclosed", "--a='unclosed"),
     ],
 )
-def test_xla_flags_are_listed_without_paths(flags: str, expected: list[str]) -> None:
-    assert [value for _, value in _device._environment({"XLA_FLAGS": flags})] == expected
+def test_xla_flags_are_listed_without_paths(flags: str, expected: str) -> None:
+    assert _device._environment({"XLA_FLAGS": flags}) == [("XLA_FLAGS", expected)]
+
+
+def test_an_empty_variable_is_not_listed() -> None:
+    assert _device._environment({"XLA_FLAGS": " ", "OMP_NUM_THREADS": ""}) == []
+
+
+def test_chips_are_not_named_by_their_identifier() -> None:
+    chips = {"CUDA_VISIBLE_DEVICES": "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,1"}
+    assert _device._environment(chips) == [("CUDA_VISIBLE_DEVICES", "(an identifier),1")]
 
 
 def test_a_backend_that_does_not_start_is_a_sentence_and_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:

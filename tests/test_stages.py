@@ -21,7 +21,8 @@ import pytest
 from jitguide._stages import stages
 from jitguide._stages.build import Tagger, replay
 from jitguide._stages.facts import options
-from jitguide._stages.tags import works
+from jitguide._stages.liveness import live_equations
+from jitguide._stages.tags import Nodes, works
 
 X = np.arange(1.0, 9.0, dtype=np.float32)
 TABLE = np.arange(2048, dtype=np.float32).reshape(2, 1024)
@@ -146,6 +147,14 @@ def test_what_jax_removed_is_what_has_no_use(name):
     for equation in looked_at(name).equations:
         if equation.status == "unused":
             assert equation.id not in lowered
+    fn, *args = CASES[name]
+    jaxpr = (fn if hasattr(fn, "lower") else jax.jit(fn)).trace(*args).jaxpr
+    tagger = Tagger()
+    tagged, top = tagger.jaxpr(jaxpr)
+    nodes = Nodes(tagged, top, tagger.sites, live_equations).all
+    assert [n.id for n in nodes if not n.live] == [
+        e.id for e in looked_at(name).equations if e.status == "unused"
+    ]
     # An equation that is used and absent is only one that needs no operation.
     quiet = {e.primitive for e in looked_at(name).equations if e.status == "not lowered"}
     assert quiet <= {"stop_gradient", "copy", "copy_p", "pvary"}, status

@@ -99,6 +99,18 @@ def test_long_bodies_of_library_functions_are_folded():
     assert any("threefry" in "".join(e.itertext()) for e in tree.iter("summary"))
 
 
+def test_a_very_long_text_is_cut_and_says_how_to_see_the_rest():
+    def long(x):
+        for i in range(200):
+            x = jnp.sin(x) * (i + 2.0)
+        return x
+
+    tree = parsed(stages(long, X)._repr_html_())
+    shown = {e.get("class"): list(e.iter("span")) for e in tree.iter("details") if e.get("class")}
+    assert len(shown["jgs-stablehlo"]) == 501
+    assert re.fullmatch(r"… \d+ more lines: print\(result.stablehlo\)", shown["jgs-stablehlo"][-1].text)
+
+
 HOSTILE = ["</pre><script>alert(1)</script>", '" onmouseover="x', "&lt;b&gt;", "]]>\u2028"]
 
 

@@ -170,7 +170,7 @@ def strip(attributes: str) -> str:
 def ordered(module: Module) -> Iterator[tuple[str, Instruction | None, str]]:
     """Yield (text, instruction, computation): the entry first, what an instruction calls indented beneath it.
 
-    Parameters of called computations are left out: inside a fusion, the names of its operands stand for them.
+    A fusion's parameters are left out: the names of its operands stand for them.
     """
     if module.entry:
         yield "entry {", None, module.entry
@@ -183,7 +183,7 @@ def _body(
 ) -> Iterator[tuple[str, Instruction | None, str]]:
     pad = "  " * depth
     for instruction in module.computations[name].values():
-        if instruction.opcode == "parameter" and name != module.entry:
+        if instruction.name in names:
             continue
         shown = [(role, c) for role, c in instruction.called if c not in module.reducers]
         yield pad + _text(module, instruction, names), instruction, name
@@ -205,13 +205,17 @@ def _text(module: Module, instruction: Instruction, names: dict[str, str]) -> st
     inside = instruction.inside
     if names and instruction.operands:
         inside = _REFERENCE.sub(lambda m: names.get(m[1], m[1]), inside)
-    attributes = instruction.attributes
-    for role, computation in instruction.called:
-        reducer = module.reducers.get(computation)
-        written = rf", {role}=(?:%?{re.escape(computation)}\b(?![.\-])|\{{[^{{}}]*\}})"
-        attributes = re.sub(written, f", {role}={reducer}" if reducer else "", attributes)
+    attributes = _CALLED.sub(lambda match: _without_called(module, match), instruction.attributes)
     attributes = attributes.replace("%", "")
     if len(inside) > 200 and instruction.opcode == "constant":
         inside = inside[:200] + "…"
     root = "return " if instruction.root and instruction.opcode == "tuple" else ""
     return f"{root}{instruction.name} = {instruction.type} {instruction.opcode}({inside}){attributes}"
+
+
+def _without_called(module: Module, match: re.Match[str]) -> str:
+    """Return nothing for the name of a computation that is shown beneath, and its operation for a reducer."""
+    name = (match[2] or match[3]).split(",")[0].strip().lstrip("%")
+    if name not in module.computations:
+        return match[0]
+    return f", {match[1]}={module.reducers[name]}" if name in module.reducers else ""

@@ -23,6 +23,7 @@ _NUMBER = itertools.count(
 _STRUCK = {"unused", "not lowered"}
 _FADED = {"folded", "merged", "moves data"}
 _TAGS = {"d": "s", "f": "u"}  # struck through, underlined with dots
+_MOST = 500  # lines of one text in a view; a browser slows down beyond some thousands of elements
 _LONG = {True: 10, False: 40}  # lines of a library's body, and of any body, beyond which it is folded
 
 _STYLE = (
@@ -85,7 +86,7 @@ def _column(stages: Any, stage: Any, view: str, targets: set[int]) -> str:
 def _blocks(stages: Any, stage: Any, view: str, targets: set[int]) -> Iterator[str]:
     """Yield the lines function by function; long bodies are folded, but for the first."""
     first = next((line.block for line in stage.lines if line.block), "")
-    for block, members in itertools.groupby(stage.lines, key=lambda line: line.block):
+    for block, members in itertools.groupby(stage.lines[:_MOST], key=lambda line: line.block):
         lines = list(members)
         text = "".join(_runs(stages, lines, stage.name, view, targets))
         inside = [stages.equations[e].inside for line in lines for e in line.equations]
@@ -93,6 +94,8 @@ def _blocks(stages: Any, stage: Any, view: str, targets: set[int]) -> Iterator[s
             head = f'<summary class="jgs-k">{escape(block)}: {len(lines)} lines</summary>'
             text = f"<details>{head}{text}</details>"
         yield text
+    if len(stage) > _MOST:
+        yield f"<span class=x>… {len(stage) - _MOST} more lines: print(result.{stage.name})</span>"
 
 
 def _runs(stages: Any, lines: Sequence[Line], stage: str, view: str, targets: set[int]) -> Iterator[str]:

@@ -97,7 +97,8 @@ def places(module: Module) -> dict[int, list[str]]:
     Operands that XLA only moves or makes on the spot do not count where their label was deduced.
     """
     found: dict[int, list[str]] = {}
-    for instruction in module.instructions():
+    # In the order of the text, but a loop or branch as such before what it is made of.
+    for instruction in sorted(_in_order(module), key=lambda i: i.opcode not in ("while", "conditional")):
         weak = instruction.link == "inferred" and instruction.opcode in ("broadcast", "iota", "convert")
         if instruction.opcode in ("fusion", "constant", *BOOKKEEPING) or weak:
             continue

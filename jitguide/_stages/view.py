@@ -8,8 +8,8 @@ from typing import Any
 
 from jitguide import _render
 
-_WIDEST_SOURCE = 44
-_WIDEST_CELL = 40
+_WIDEST_SOURCE = 40
+_WIDEST_CELL = 30
 
 
 def summary(stages: Any) -> str:

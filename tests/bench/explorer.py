@@ -6,7 +6,6 @@ sides alternate, and the value is the difference of their fastest runs: what els
 
 from __future__ import annotations
 
-import json
 import linecache
 import statistics
 import sys
@@ -18,6 +17,8 @@ import numpy as np
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+from _bench import write  # noqa: E402
 
 from jitguide._stages import stages  # noqa: E402 - the tree that this file belongs to
 
@@ -56,7 +57,7 @@ def with_stages(fn, x) -> float:
     return time.perf_counter() - start
 
 
-def main() -> None:
+def main() -> int:
     """Measure, and write both results."""
     x = np.linspace(0.1, 1.0, 64, dtype=np.float32)
     stages(fresh(-1), x)
@@ -73,12 +74,9 @@ def main() -> None:
         "html_target_kib": TARGET_KIB,
         "html_within_target": kib <= TARGET_KIB,
     }
-    result = {"value": extra, "target": TARGET_SECONDS, "unit": "s", "details": details}
-    target = ROOT / "build" / "bench" / "explorer.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    print(target.read_text(encoding="utf-8"))
+    write("explorer", extra, TARGET_SECONDS, "s", details)
+    return 0 if extra <= TARGET_SECONDS and kib <= TARGET_KIB else 1
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -13,8 +13,11 @@ A wrong twin asserts the opposite of a claim and must fail, which shows that the
 This folder needs jax, numpy and pytest only, and runs on JAX versions older than the guide supports.
 """
 
+import json
+import platform
 import re
 from collections import Counter
+from pathlib import Path
 
 import jax
 import pytest
@@ -34,9 +37,15 @@ def _listen(event, _seconds, **_details):
         _seen[_EVENTS[event]] += 1
 
 
+def pytest_addoption(parser):
+    parser.addoption("--record", metavar="FILE", help="write the verdict on each claim to FILE")
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "claim(id, sentence, seeds=''): the sentence that the test proves")
     config.addinivalue_line("markers", "wrong_twin(id): asserts the opposite of a claim and must fail")
+    if config.getoption("--record", None):
+        config.pluginmanager.register(Recorder(Path(config.getoption("--record"))), "claims-recorder")
     jax.monitoring.register_event_duration_secs_listener(_listen)
 
 
@@ -75,3 +84,35 @@ def counted():
         return result
 
     return since_last
+
+
+class Recorder:
+    """Collects the verdict on each claim: holds, does not hold, or not applicable, with the reason."""
+
+    def __init__(self, path):
+        self.path, self.names, self.verdicts = path, {}, {}
+
+    def pytest_collection_finish(self, session):
+        markers = ((item.nodeid, item.get_closest_marker("claim")) for item in session.items)
+        self.names = {nodeid: marker.args[0] for nodeid, marker in markers if marker}
+
+    def pytest_runtest_logreport(self, report):
+        name = self.names.get(report.nodeid)
+        if name is None or (report.passed and report.when != "call"):
+            return
+        verdict, reason = "holds", ""
+        if report.skipped:
+            verdict, reason = "not applicable", report.longrepr[2].removeprefix("Skipped: ")
+        elif report.failed:
+            verdict, reason = "does not hold", getattr(report.longrepr, "reprcrash", report.longrepr)
+            reason = getattr(reason, "message", str(reason)).strip().splitlines()[0][:200]
+        # A claim with several cases holds when all of them do.
+        if self.verdicts.get(name, ("holds",))[0] == "holds":
+            self.verdicts[name] = (verdict, reason)
+
+    def pytest_sessionfinish(self):
+        import numpy
+
+        machine = {"jax": jax.__version__, "numpy": numpy.__version__, "python": platform.python_version()}
+        record = {**machine, "verdicts": {k: list(v) for k, v in sorted(self.verdicts.items())}}
+        self.path.write_text(json.dumps(record, indent=1), "utf-8")

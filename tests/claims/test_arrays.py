@@ -26,7 +26,7 @@ def test_jax_numpy_computes_what_numpy_computes():
 @pytest.mark.claim(
     "most-numpy-names-are-in-jax-numpy",
     "Most of NumPy's public functions are in `jax.numpy` under the same name; what writes in place is not.",
-    seeds="S002-28",
+    seeds="S002-24 S002-28",
 )
 def test_most_numpy_names_are_in_jax_numpy():
     names = [n for n in np.__all__ if callable(getattr(np, n, None)) and not isinstance(getattr(np, n), type)]
@@ -37,14 +37,11 @@ def test_most_numpy_names_are_in_jax_numpy():
 
 @pytest.mark.claim(
     "default-types-have-32-bits",
-    "Floats and integers have 32 bits unless 64-bit types are switched on: a NumPy `float64` array becomes "
-    "`float32`.",
+    "By default floats and integers have 32 bits: a NumPy `float64` array becomes `float32`.",
 )
 def test_default_types_have_32_bits():
     assert jnp.array([1.0]).dtype == jnp.asarray(np.ones(2)).dtype == jnp.zeros(2, float).dtype == jnp.float32
     assert jnp.array([1]).dtype == jnp.arange(3).dtype == jnp.int32
-    with jax.enable_x64(True):
-        assert jnp.array([1.0]).dtype == jnp.float64
 
 
 @pytest.mark.claim(
@@ -111,6 +108,7 @@ def test_jax_and_numpy_mix_to_jax():
 @pytest.mark.claim(
     "numpy-functions-leave-jax",
     "A NumPy function applied to a JAX array runs in NumPy and returns a NumPy array.",
+    seeds="S002-103",
 )
 def test_numpy_functions_leave_jax():
     assert type(np.sin(jnp.ones(2))) is np.ndarray
@@ -171,7 +169,9 @@ def test_promotion_prefers_the_floating_type():
 
 
 @pytest.mark.claim(
-    "out-is-not-supported", "`jax.numpy` functions refuse an `out=` array, since no array can be written to."
+    "out-is-not-supported",
+    "`jax.numpy` functions refuse an `out=` array, since no array can be written to.",
+    seeds="S002-28",
 )
 def test_out_is_not_supported():
     x = jnp.ones(2)

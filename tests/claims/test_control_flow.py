@@ -33,7 +33,7 @@ def test_python_loop_is_unrolled():
     "loop-primitives-hold-one-body",
     "`scan`, `fori_loop` and `while_loop` hold their body once in the jaxpr, whatever the number of "
     "iterations.",
-    seeds="S002-88 S002-90 S002-96",
+    seeds="S002-13 S002-88 S002-90 S002-96",
 )
 def test_loop_primitives_hold_one_body():
     def size(n):
@@ -125,7 +125,7 @@ def test_fori_body_gets_the_index():
 @pytest.mark.claim(
     "carry-must-keep-its-type",
     "The body of a loop primitive must return the carry with the shape and dtype it came in.",
-    seeds="S002-91",
+    seeds="S002-91 S002-93",
 )
 @pytest.mark.parametrize("change", [lambda c: c[None], lambda c: c.astype(int)], ids=["shape", "dtype"])
 def test_carry_must_keep_its_type(change):
@@ -276,6 +276,21 @@ def test_eager_loop_with_a_fresh_lambda_recompiles(counted):
 
 
 @pytest.mark.claim(
+    "eager-fori-loop-compiles-for-each-bound",
+    "Outside jit, `fori_loop` with plain Python bounds compiles again for every other bound.",
+)
+def test_eager_fori_loop_compiles_for_each_bound(counted):
+    def step(i, c):
+        return c + i
+
+    start = jnp.int32(0)
+    counted()
+    for n in (3, 4, 5, 3):
+        lax.fori_loop(0, n, step, start)
+    assert counted()["compiles"] == 3
+
+
+@pytest.mark.claim(
     "cond-compiles-both-branches",
     "`lax.cond` traces both branches and keeps both in the program.",
     seeds="S002-11 S002-81",
@@ -297,7 +312,7 @@ def test_cond_compiles_both_branches():
 @pytest.mark.claim(
     "cond-runs-one-branch",
     "At run time `lax.cond` executes the chosen branch only.",
-    seeds="S002-11 S002-81",
+    seeds="S002-11 S002-81 S004-21",
 )
 def test_cond_runs_one_branch():
     ran = []
@@ -320,6 +335,7 @@ def test_cond_runs_one_branch():
     "cond-keeps-a-constant-predicate",
     "`lax.cond(True, …)` is not resolved while tracing: both branches are traced, and the jaxpr has a "
     "`cond`.",
+    seeds="S002-11",
 )
 def test_cond_keeps_a_constant_predicate():
     assert primitives(lambda x: lax.cond(True, jnp.sin, jnp.cos, x), 1.0) == ["cond"]
@@ -341,6 +357,7 @@ def test_branches_must_agree(other):
 @pytest.mark.claim(
     "switch-traces-every-branch",
     "`lax.switch` traces all its branches and runs the one that the index picks.",
+    seeds="S002-81",
 )
 def test_switch_traces_every_branch():
     runs = []
@@ -353,7 +370,7 @@ def test_switch_traces_every_branch():
 @pytest.mark.claim(
     "where-computes-both-sides",
     "`jnp.where` chooses between finished values: both sides are computed for all entries.",
-    seeds="S002-11",
+    seeds="S002-11 S002-81 S004-21",
 )
 def test_where_computes_both_sides():
     jaxpr = str(jax.make_jaxpr(lambda x: jnp.where(x > 0, jnp.sin(x), jnp.cos(x)))(X))

@@ -32,6 +32,10 @@ def done(f, x):
     return [len(runs) - before, seen["lowerings"], seen["compiles"]], sorted(d.id for d in result.devices())
 
 
+def committed(array):
+    return array.committed if hasattr(array, "committed") else array._committed
+
+
 def message(call):
     try:
         return str(call())
@@ -53,7 +57,7 @@ with jax.default_device(devices[2]):
     facts["default_jax"] = done(double, x)
 facts["two_devices"] = message(lambda: jax.jit(jnp.add)(on[0], on[1]))
 facts["follows"] = sorted(d.id for d in jax.jit(jnp.add)(x, on[1]).devices())
-facts["uncommitted"] = [x.committed, on[0].committed, double(x).committed, double(on[1]).committed]
+facts["uncommitted"] = [committed(a) for a in (x, on[0], double(x), double(on[1]))]
 for name, f in {"sum": lambda x: jnp.sum(x * x), "elementwise": lambda x: x * x}.items():
     facts[name] = "all-reduce(" in jax.jit(f).lower(shards).compile().as_text()
 facts["sum_value"] = float(jax.jit(lambda x: jnp.sum(x * x))(shards))

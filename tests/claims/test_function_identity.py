@@ -26,7 +26,7 @@ def counting(body=lambda x: x * 2):
 @pytest.mark.claim(
     "same-function-hits-through-a-new-wrapper",
     "`jax.jit(f)(x)` in a loop traces once: a new wrapper around the same function finds the earlier trace.",
-    seeds="S004-34",
+    seeds="S004-31 S004-34 S004-35",
 )
 def test_same_function_hits_through_a_new_wrapper(counted):
     f, runs = counting()
@@ -38,7 +38,7 @@ def test_same_function_hits_through_a_new_wrapper(counted):
 @pytest.mark.claim(
     "fresh-lambda-recompiles",
     "A lambda written inside a loop is a new function each time and compiles each time.",
-    seeds="S004-31 S004-33",
+    seeds="S002-84 S004-31 S004-33",
 )
 def test_fresh_lambda_recompiles(counted):
     runs = []
@@ -148,6 +148,7 @@ def test_fresh_bound_method_recompiles():
     "kept-bound-method-hits",
     "As long as one jitted bound method is kept, wrapping the same method of the same object again hits: "
     "the two are equal.",
+    seeds="S004-31",
 )
 def test_kept_bound_method_hits():
     scale = Scale()
@@ -238,6 +239,7 @@ def test_fresh_static_function_recompiles():
 @pytest.mark.claim(
     "dropped-function-is-freed",
     "The cache does not keep a function alive: dropped together with its wrapper, it is collected.",
+    seeds="S004-31",
 )
 def test_dropped_function_is_freed():
     def body(x):

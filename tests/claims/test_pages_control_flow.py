@@ -37,22 +37,8 @@ def test_wrong_twin_loop_steps_are_merged():
 
 
 @pytest.mark.claim(
-    "loop-without-effect-is-removed",
-    "A loop primitive whose result nobody uses, or whose body changes nothing, is gone from the compiled program.",
-    seeds="S002-95",
-)
-def test_loop_without_effect_is_removed():
-    def unused(x):
-        lax.fori_loop(0, 1000, lambda i, y: y * y, x)
-        return x + 1
-
-    assert " while(" not in compiled_text(unused)
-    assert " while(" not in compiled_text(lambda x: lax.fori_loop(0, 1000, lambda i, y: y * 1, x))
-
-
-@pytest.mark.claim(
     "promoted-carry-traces-the-body-again",
-    "The body of a fori_loop is traced twice if the carry starts as a Python int and the body makes a float of it.",
+    "The body of a `fori_loop` is traced twice if the carry starts as an `int` and the body makes a float of it.",
     seeds="S000-22",
 )
 def test_promoted_carry_traces_the_body_again():

@@ -1,0 +1,63 @@
+"""Functions of five speeds, each as often as wanted, and the ways in which others time them."""
+
+import statistics
+import sys
+import timeit
+from pathlib import Path
+from time import perf_counter
+
+import jax
+import jax.numpy as jnp
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the tree that this file belongs to
+
+from jitguide.demos.elementwise import polynomial, selu
+
+
+def oscillate(state):
+    def slope(y):
+        return jnp.stack([y[1], -y[0]])
+
+    h = 0.01
+    a = slope(state)
+    b = slope(state + h / 2 * a)
+    c = slope(state + h / 2 * b)
+    d = slope(state + h * c)
+    return state + h / 6 * (a + 2 * b + 2 * c + d)
+
+
+FUNCTIONS = {  # typical times on two cores of a shared server
+    "selu, 8 numbers (6 µs)": (selu, lambda: jnp.linspace(-1, 1, 8)),
+    "Runge–Kutta step, 2 × 2000 (50 µs)": (oscillate, lambda: jnp.ones((2, 2000))),
+    "polynomial, 10^5 numbers (0.1 ms)": (polynomial, lambda: jnp.linspace(-1, 1, 100_000)),
+    "selu, 10^6 numbers (0.5 ms)": (selu, lambda: jnp.linspace(-1, 1, 1_000_000)),
+    "matrix product, 512 (3 ms)": (jnp.matmul, lambda: (jnp.ones((512, 512)),) * 2),
+}
+
+
+def copies(name, count):
+    """Return `count` separately compiled copies of a function, and its arguments."""
+    fn, make = FUNCTIONS[name]
+    made = make()
+    args = made if isinstance(made, tuple) else (made,)
+    jitted = [jax.jit(lambda *a: fn(*a)) for _ in range(count)]
+    for copy in jitted:
+        jax.block_until_ready(copy(*args))
+    return jitted, args
+
+
+def as_timeit(fn, args):
+    """As `%timeit`: seven blocks of at least 0.2 s one after the other, and their mean."""
+    timer = timeit.Timer(lambda: jax.block_until_ready(fn(*args)))
+    number, _ = timer.autorange()
+    return statistics.mean(timer.repeat(repeat=7, number=number)) / number
+
+
+def as_hyperfine(fn, args, seconds=0.5):
+    """As hyperfine: every call timed, warm, one function after the other, and the mean."""
+    taken, end = [], perf_counter() + seconds
+    while len(taken) < 10 or perf_counter() < end:
+        start = perf_counter()
+        jax.block_until_ready(fn(*args))
+        taken.append(perf_counter() - start)
+    return statistics.mean(taken)

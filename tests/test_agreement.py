@@ -1,0 +1,140 @@
+"""What counts as the same result, and what is said when it is not."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jitguide._agreement import require_agreement, require_arrays, validate_check
+
+
+def agree(a, b, check=1e-3):
+    return require_agreement(check, ("plain", a), ("jit", b))
+
+
+def message(kind, a, b, check=1e-3):
+    with pytest.raises(kind) as caught:
+        agree(a, b, check)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (np.ones(3, np.float32), jnp.ones(3)),
+        (jnp.ones(3), jnp.ones(3) * 1.0005),
+        (jnp.array([1.0, 0.0]), jnp.array([1.0, 1e-4])),
+        (3, jnp.int32(3)),
+        (3.0, jnp.float32(3)),
+        (jnp.bfloat16(1), jnp.bfloat16(1.0078125)),
+        (jnp.inf * jnp.ones(2), jnp.inf * jnp.ones(2)),
+        ({"a": (jnp.ones(2), None)}, {"a": (jnp.ones(2), None)}),
+        (jax.random.key(0), jax.random.key(0)),
+        (jnp.complex64(1 + 1j), jnp.complex64(1 + 1j)),
+        (jnp.zeros((0, 3)), jnp.zeros((0, 3))),
+        (jnp.arange(3) > 1, jnp.arange(3) > 1),
+    ],
+)
+def test_results_that_differ_by_rounding_only_agree(a, b):
+    assert agree(a, b) == ()
+
+
+def test_nan_agrees_with_nan_and_leaves_a_note():
+    notes = agree({"loss": jnp.array([1.0, jnp.nan])}, {"loss": jnp.array([1.0, jnp.nan])})
+    assert notes == (
+        "The variants 'plain' and 'jit' both have NaN at result['loss']; this counts as agreement.",
+    )
+
+
+def test_a_wrong_value_is_named_with_its_path_and_both_values():
+    text = message(
+        ValueError, {"w": [jnp.zeros(2), jnp.ones((2, 2))]}, {"w": [jnp.zeros(2), jnp.eye(2) + 0.5]}
+    )
+    assert text == (
+        "The variants 'plain' and 'jit' disagree at result['w'][1][0, 0]: 1.0 against 1.5, beyond the relative "
+        "difference of 0.001 that is allowed (4 of 4 values differ). Mend the wrong one, pass a larger `check` if "
+        "both are right, or `check=None` to time them all the same."
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (jnp.array([1.0, jnp.nan]), jnp.array([1.0, 2.0])),
+        (jnp.array([1.0, jnp.inf]), jnp.array([1.0, -jnp.inf])),
+        (jnp.array([1.0, jnp.inf]), jnp.array([1.0, 1e30])),
+        (jnp.array([1.0, -1.0]), jnp.array([1.0, 1.0])),
+        (jnp.arange(2) + 100_000, jnp.arange(2) + 100_001),
+        (jnp.complex64(1 + 1j), jnp.complex64(1 - 1j)),
+        (jax.random.key(0), jax.random.key(1)),
+    ],
+)
+def test_values_that_differ_are_found(a, b):
+    assert "disagree at result" in message(ValueError, a, b)
+
+
+def test_integers_must_be_equal_however_large_the_tolerance():
+    assert "3 against 4, and they must be equal." in message(
+        ValueError, jnp.int32(3), jnp.int32(4), check=1.0
+    )
+
+
+def test_a_tolerance_of_zero_still_allows_for_rounding():
+    assert agree(jnp.float32(1), jnp.nextafter(jnp.float32(1), jnp.float32(2)), check=0) == ()
+
+
+def test_a_different_shape_is_a_disagreement_even_where_it_broadcasts():
+    text = message(ValueError, jnp.ones((2, 1)), jnp.ones((2, 2)))
+    assert "disagree in shape at result: (2, 1) against (2, 2). Make both return the same shape" in text
+
+
+def test_a_different_dtype_is_a_disagreement_and_says_why_it_matters():
+    text = message(ValueError, np.ones(2), jnp.ones(2))
+    assert "disagree in dtype at result: float64 against float32. Narrower numbers take less time" in text
+    assert "jax_enable_x64" in text
+
+
+def test_a_different_structure_is_a_disagreement():
+    text = message(ValueError, (jnp.ones(2),), [jnp.ones(2)])
+    assert "return different structures" in text
+    assert text.endswith("or pass a function of both results as `check`.")
+
+
+def test_a_function_decides_when_given():
+    assert agree(jnp.ones(2), jnp.ones(3), check=lambda a, b: True) == ()
+    assert agree(jnp.ones(2), jnp.ones(2), check=np.testing.assert_array_equal) == ()
+    assert "according to `check`: it returned False." in message(ValueError, 1, 2, check=lambda a, b: False)
+    assert "Arrays are not equal" in message(ValueError, 1, 2, check=np.testing.assert_array_equal)
+
+
+def test_none_checks_nothing():
+    assert agree(object(), "x", check=None) == ()
+
+
+def test_a_result_that_is_no_array_is_refused_with_its_place():
+    with pytest.raises(TypeError, match="'jit' returns a str at result\\['name'\\], which is neither"):
+        require_arrays("jit", {"name": "x", "value": jnp.ones(2)})
+
+
+def test_a_missing_result_is_refused():
+    with pytest.raises(
+        TypeError, match=r"'jit' returns nothing to compare: None. Return its result, or pass"
+    ):
+        require_arrays("jit", None)
+
+
+@pytest.mark.parametrize("check", [None, 0, 1e-3, np.float32(0.1), len])
+def test_a_check_of_the_right_kind_is_accepted(check):
+    validate_check(check)
+
+
+@pytest.mark.parametrize("check", [True, "1e-3", (1, 2)])
+def test_a_check_of_another_type_is_refused(check):
+    with pytest.raises(TypeError, match="`check` must be a relative tolerance such as 1e-3, a function"):
+        validate_check(check)
+
+
+@pytest.mark.parametrize("check", [-1e-3, float("nan"), float("inf")])
+def test_a_tolerance_that_cannot_be_met_is_refused(check):
+    with pytest.raises(ValueError, match="`check` must be a relative tolerance of at least 0, and got"):
+        validate_check(check)

@@ -1,0 +1,163 @@
+"""The steps of a first call: that each is really paid, and what break-even says. No word about real times."""
+
+import json
+import math
+import warnings
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jitguide import _events
+from jitguide._phases import Phases, phases
+
+STEPS = ("trace", "lower", "compile", "first_run", "steady")
+
+
+def wave(x, n=1):
+    return jnp.sin(x) * n
+
+
+def by_hand(**changes):
+    seconds = {"trace": 1.0, "lower": 1.0, "compile": 7.0, "first_run": 1.5, "steady": 0.5}
+    return Phases(**{**seconds, **changes})
+
+
+@pytest.mark.parametrize("make", [lambda: wave, lambda: jax.jit(wave), lambda: partial(wave, n=2)])
+def test_plain_jitted_and_partial_functions_are_taken(make):
+    cost = phases(make(), jnp.ones(3))
+    assert all(getattr(cost, step) > 0 for step in STEPS)
+    assert cost.notes == ()
+
+
+def test_every_step_is_paid_again_for_a_function_that_has_been_called():
+    jitted = jax.jit(wave)
+    jitted(jnp.ones(3)).block_until_ready()
+    _events.ensure_listening()
+    for _ in range(2):
+        with _events.recording() as events:
+            phases(jitted, jnp.ones(3))
+        done = [event.phase for event in events if event.function == "wave"]
+        assert done == ["trace", "lower", "compile"]
+
+
+def test_static_arguments_of_a_jitted_function_stay_static():
+    by_place = jax.jit(wave, static_argnums=1)
+    by_name = jax.jit(lambda x, *, shape: x.reshape(shape), static_argnames="shape")
+    assert phases(by_place, jnp.ones(3), 2).steady > 0
+    assert phases(by_name, jnp.ones(6), shape=(2, 3)).break_even(lambda x, shape: x.reshape(shape)) >= 1
+
+
+def test_donated_arguments_of_the_reader_stay_alive():
+    x = jnp.ones(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where a backend cannot donate, JAX says so
+        cost = phases(jax.jit(lambda x: x + 1, donate_argnums=0), x)
+        assert cost.break_even(lambda x: x + 1) >= 1
+    assert not x.is_deleted()
+
+
+def test_an_option_of_compare_can_be_the_name_of_an_argument():
+    assert phases(lambda x, *, budget: x * budget, jnp.ones(3), budget=2).break_even(
+        lambda x, *, budget: x * budget
+    )
+
+
+def test_break_even_is_where_both_have_taken_the_same_time():
+    cost = by_hand()
+    n = cost.break_even(1.0)
+    assert n == 20
+    assert n * 1.0 == cost.first_call + (n - 1) * cost.steady
+
+
+def test_break_even_is_never_below_the_first_call():
+    assert by_hand().break_even(1000.0) == 1
+
+
+@pytest.mark.parametrize("eager", [0.5, 0.1])
+def test_without_a_gain_there_is_no_break_even(eager):
+    assert by_hand().break_even(eager) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("eager", "kind", "text"),
+    [
+        ("1", TypeError, "`eager` must be the seconds of a call without jit, or the function, and got '1'."),
+        (True, TypeError, "`eager` must be the seconds of a call without jit"),
+        (0, ValueError, "`eager` must be a positive number of seconds, and got 0."),
+        (math.nan, ValueError, "`eager` must be a positive number of seconds, and got nan."),
+        (wave, ValueError, "`eager` is a function, and these phases hold no arguments to call it with."),
+    ],
+)
+def test_a_break_even_over_nonsense_is_refused(eager, kind, text):
+    with pytest.raises(kind) as caught:
+        by_hand().break_even(eager)
+    assert text in str(caught.value)
+
+
+def test_break_even_refuses_a_function_that_computes_something_else():
+    with pytest.raises(ValueError, match="The variants 'jit' and 'eager' disagree"):
+        phases(wave, jnp.ones(3)).break_even(lambda x: x + 5)
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(TypeError, match="`fn` must be a function, and got a int, which cannot be called"):
+        phases(3)
+    compiled = jax.jit(wave).lower(jnp.ones(3)).compile()
+    with pytest.raises(
+        TypeError, match="`fn` is a compiled program, whose trace, lowering and compile are past"
+    ):
+        phases(compiled, jnp.ones(3))
+
+
+def test_a_deleted_argument_is_refused():
+    gone = jnp.ones(3)
+    gone.delete()
+    with pytest.raises(ValueError, match=r"The argument args\[0\] was deleted before the measurement began"):
+        phases(wave, gone)
+
+
+def test_calling_it_inside_a_trace_is_refused():
+    with pytest.raises(RuntimeError, match="`phases` was called inside a function that JAX is tracing"):
+        jax.jit(lambda x: phases(wave, x))(jnp.ones(3))
+
+
+def test_without_private_options_the_function_itself_is_timed_with_a_note(monkeypatch):
+    class Opaque:
+        def __init__(self, fn):
+            self.fn = jax.jit(fn)
+
+        def __call__(self, *args):
+            return self.fn(*args)
+
+        def trace(self, *args):
+            return self.fn.trace(*args)
+
+        def lower(self, *args):
+            return self.fn.lower(*args)
+
+        def eval_shape(self, *args):
+            return self.fn.eval_shape(*args)
+
+        def clear_cache(self):
+            self.fn.clear_cache()
+
+    monkeypatch.setattr("jitguide._phases.jax.stages.Wrapped", Opaque)
+    cost = phases(Opaque(wave), jnp.ones(3))
+    assert cost.notes == ("JAX does not tell the options of this function: steps done before look free.",)
+
+
+def test_the_views_show_every_step():
+    text = repr(by_hand())
+    assert text.splitlines() == [
+        "step          time  share",
+        "trace        1.0 s    10%",
+        "lower        1.0 s    10%",
+        "compile      7.0 s    67%",
+        "first run    1.5 s    14%",
+        "first call    10 s",
+        "later call  500 ms",
+    ]
+    assert "first run" in by_hand()._repr_html_()
+    assert json.loads(json.dumps(by_hand().to_dict()))["first_call"] == 10.5

@@ -1,0 +1,110 @@
+"""Comparisons over sizes, and where one variant overtakes another."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jitguide._comparison import Comparison, Timing
+from jitguide._scaling import Scaling, scaling
+
+
+def comparison(a, b, noise=0.0):
+    def timing(name, seconds):
+        rng = np.random.default_rng(0)
+        return Timing(name, tuple(seconds * np.exp(noise * rng.normal(size=40))), 1, 1.0)
+
+    return Comparison((timing("numpy", a), timing("jit", b)), "numpy", None, "cpu")
+
+
+def curve(gains):
+    """A curve of sizes 10, 100, … at which jit is `gains` times as fast."""
+    sizes = tuple(10 ** (i + 1) for i in range(len(gains)))
+    return Scaling(sizes, tuple(comparison(1e-3 * gain, 1e-3) for gain in gains))
+
+
+def test_the_crossing_is_interpolated_on_logarithmic_axes():
+    assert curve([0.25, 0.5, 2.0, 4.0]).crossover("numpy", "jit") == pytest.approx(10**2.5)
+    assert curve([0.25, 4.0]).crossover("numpy", "jit") == pytest.approx(10**1.5)
+
+
+def test_a_size_at_which_neither_clearly_wins_does_not_count():
+    assert curve([0.5, 1.001, 0.999, 2.0]).crossover("numpy", "jit") == pytest.approx(10**2.5)
+
+
+@pytest.mark.parametrize("gains", [[2.0, 4.0], [0.5, 0.6], [1.0, 1.0], [2.0, 0.5], [2.0]])
+def test_without_a_crossing_there_is_none(gains):
+    assert curve(gains).crossover("numpy", "jit") is None
+
+
+def test_the_order_of_the_names_says_who_wins_below():
+    assert curve([2.0, 0.5]).crossover("jit", "numpy") == pytest.approx(10**1.5)
+
+
+def test_an_unknown_variant_is_refused():
+    with pytest.raises(KeyError, match="There is no variant called 'jax'"):
+        curve([0.5, 2.0]).crossover("numpy", "jax")
+
+
+def test_real_functions_are_compared_at_every_size():
+    def f(x, y):
+        return jnp.sin(x) + y
+
+    found = scaling(
+        {"plain": f, "jit": jax.jit(f)}, lambda n: (jnp.ones(n), n), np.array([2, 4]), budget=0.01
+    )
+    assert found.sizes == (2, 4)
+    assert found.names == ("plain", "jit")
+    assert [c.baseline for c in found.comparisons] == ["plain", "plain"]
+
+
+def test_a_single_argument_needs_no_tuple():
+    found = scaling({"a": jnp.sin}, jnp.ones, [3], budget=0.01, control=False)
+    assert found.comparisons[0].control is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kind", "text"),
+    [
+        ([], ValueError, "`sizes` is empty, so there is nothing to compare. Give at least one size."),
+        (5, TypeError, "`sizes` must be a series of numbers, and got 5. Write"),
+        ("12", TypeError, "`sizes` must be a series of numbers, and got '12'. Write"),
+        (
+            [(2, 3)],
+            TypeError,
+            "`sizes` must hold numbers, and holds (2, 3). Make the arguments in `make_args`.",
+        ),
+        ([10, 5], ValueError, "`sizes` must be positive and increasing, and got [10, 5]. Sort them."),
+        ([0, 5], ValueError, "`sizes` must be positive and increasing, and got [0, 5]."),
+    ],
+)
+def test_bad_sizes_are_refused_in_a_sentence(sizes, kind, text):
+    with pytest.raises(kind) as caught:
+        scaling({"a": jnp.sin}, jnp.ones, sizes)
+    assert text in str(caught.value)
+
+
+def test_make_args_must_be_a_function():
+    with pytest.raises(
+        TypeError, match="`make_args` must be a function from a size to arguments, and got a int"
+    ):
+        scaling({"a": jnp.sin}, 3, [1])
+
+
+def test_calling_it_inside_a_trace_is_refused():
+    with pytest.raises(RuntimeError, match="`scaling` was called inside a function that JAX is tracing"):
+        jax.jit(lambda x: scaling({"a": jnp.sin}, jnp.ones, [1]))(1.0)
+
+
+def test_the_views_name_the_winner_of_each_size():
+    text = repr(curve([0.5, 1.0, 2.0]))
+    assert text.splitlines() == [
+        "size   numpy     jit  fastest",
+        "  10  500 µs  1.0 ms  numpy",
+        " 100  1.0 ms  1.0 ms  no clear winner",
+        "1000  2.0 ms  1.0 ms  jit",
+    ]
+    assert "no clear winner" in curve([1.0])._repr_html_()
+    assert len(json.loads(json.dumps(curve([0.5, 2.0]).to_dict()))["comparisons"]) == 2

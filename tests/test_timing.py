@@ -1,0 +1,478 @@
+"""The engine under a clock of our own, and `compare` with real functions but no word about real times."""
+
+import gc
+import json
+import warnings
+from html import unescape
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jitguide import _busy
+from jitguide._blocks import BLOCK, CAP, FEWEST_ROUNDS, ROUNDS, SOONEST, Bench, measure
+from jitguide._busy import Busy
+from jitguide._comparison import Comparison, Timing
+from jitguide._stats import Ratio, paired_ratio
+from jitguide._timing import compare
+
+
+class Machine:
+    """A machine whose time passes only in the functions that it runs."""
+
+    def __init__(self, noise=0.005):
+        self.now, self.rng, self.noise = 0.0, np.random.default_rng(0), noise
+        self.order = []
+
+    def clock(self):
+        return self.now
+
+    def function(self, seconds, name="", slow=lambda now: 1.0):
+        def call():
+            self.order.append(name)
+            factor = np.exp(self.rng.normal(0, self.noise)) if self.noise else 1.0
+            self.now += seconds * slow(self.now) * factor
+
+        return call
+
+    def bench(self, *calls, budget=0.5, once=False, seed=0, compiles=lambda: 0, fresh=lambda: ((), {})):
+        wait = lambda result: result  # noqa: E731
+        return Bench(calls, fresh, once, budget, seed, 0.02, self.clock, wait, compiles)
+
+    def ratio(self, first, second, **options):
+        measured = measure(self.bench(first, second, **options))
+        return paired_ratio(*measured.seconds)
+
+
+def drifting(now):
+    return 1 + 3 * now
+
+
+def interrupted(rng):
+    return lambda now: 50.0 if rng.random() < 0.02 else 1.0
+
+
+def preempted(now):
+    return 100.0 if (now % 0.01) < 0.002 else 1.0  # another program has the core 2 ms out of 10
+
+
+@pytest.mark.parametrize("true", [0.5, 1.0, 1.05])
+@pytest.mark.parametrize("trouble", ["none", "drift", "spikes", "preemption"])
+def test_the_ratio_survives_what_a_busy_machine_does(true, trouble):
+    machine = Machine()
+    slow = {
+        "none": lambda now: 1.0,
+        "drift": drifting,
+        "spikes": interrupted(machine.rng),
+        "preemption": preempted,
+    }[trouble]
+    found = machine.ratio(machine.function(true * 50e-6, slow=slow), machine.function(50e-6, slow=slow))
+    assert found.value == pytest.approx(true, rel=0.01)
+    widened = found.widened(0.005)
+    assert widened.low < true < widened.high
+
+
+def test_one_after_the_other_would_not_survive_the_drift():
+    machine = Machine()
+    call = machine.function(50e-6, slow=drifting)
+    means = []
+    for _ in range(2):
+        start = machine.now
+        for _ in range(2000):
+            call()
+        means.append(machine.now - start)
+    assert means[1] / means[0] > 1.2
+
+
+def test_blocks_hold_as_many_calls_as_fit_into_a_hundred_microseconds():
+    machine = Machine(noise=0)
+    measured = measure(machine.bench(machine.function(5e-6), machine.function(3e-3)))
+    assert measured.calls_per_block == [round(BLOCK / 5e-6), 1]
+    assert measured.seconds[0][0] == pytest.approx(5e-6)
+
+
+def test_every_round_holds_each_function_once_in_changing_order():
+    machine = Machine()
+    measure(machine.bench(*(machine.function(1e-3, name) for name in "abc")))
+    rounds = [tuple(machine.order[-3 * n : len(machine.order) - 3 * (n - 1)]) for n in range(1, 101)]
+    assert all(sorted(order) == ["a", "b", "c"] for order in rounds)
+    assert len(set(rounds)) == 6
+
+
+def test_the_order_follows_from_the_seed():
+    orders = []
+    for seed in (1, 1, 2):
+        machine = Machine()
+        measure(machine.bench(machine.function(1e-3, "a"), machine.function(1e-3, "b"), seed=seed))
+        orders.append(machine.order)
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_a_sharp_answer_ends_early_but_not_before_a_fifth_of_a_second_each():
+    machine = Machine()
+    measure(machine.bench(machine.function(1e-3), machine.function(1e-3)))
+    assert 2 * SOONEST <= machine.now < 2 * 0.5
+
+
+def test_a_blurred_answer_takes_twice_the_budget_and_no_more():
+    machine = Machine(noise=1.0)
+    measure(machine.bench(machine.function(1e-3), machine.function(1e-3), budget=0.5))
+    assert 2 * 2 * 0.5 <= machine.now < 2 * 2 * 0.5 * 1.2
+
+
+def test_a_clear_winner_does_not_take_more_than_the_budget():
+    machine = Machine(noise=0.5)
+    measure(machine.bench(machine.function(10e-3), machine.function(1e-3), budget=0.5))
+    assert machine.now < 2 * 0.5 * 1.3
+
+
+def test_slow_functions_get_fifteen_rounds():
+    machine = Machine()
+    measured = measure(machine.bench(machine.function(0.1), machine.function(0.1)))
+    assert measured.rounds == ROUNDS
+
+
+def test_very_slow_functions_stop_at_ten_times_the_budget():
+    machine = Machine()
+    measured = measure(machine.bench(machine.function(1.0), machine.function(1.0), budget=0.5))
+    assert FEWEST_ROUNDS < measured.rounds < ROUNDS
+    assert measured.rounds == pytest.approx(CAP * 0.5, abs=1)
+
+
+def test_the_slowest_functions_get_three_rounds_and_one_warm_call():
+    machine = Machine()
+    measured = measure(machine.bench(machine.function(60), machine.function(60)))
+    assert measured.rounds == FEWEST_ROUNDS
+    assert len(machine.order) == 2 * (FEWEST_ROUNDS + 1)
+
+
+def test_a_clock_that_stands_still_gives_no_division_by_zero():
+    machine = Machine(noise=0)
+    ticks = iter(range(10**6))
+    standing = machine.bench(machine.function(0.0), machine.function(0.0), budget=10.0)
+    standing.clock = lambda: next(ticks) // 100
+    measured = measure(standing)
+    assert np.isfinite(paired_ratio(*measured.seconds).value)
+
+
+def test_arguments_are_made_for_every_call_outside_the_timed_part():
+    machine = Machine(noise=0)
+
+    def fresh():
+        machine.now += 1e-3
+        return (next(numbers),), {}
+
+    numbers, seen = iter(range(10**6)), []
+
+    def call(n):
+        seen.append(n)
+        machine.now += 1e-5
+
+    measured = measure(machine.bench(call, call, once=True, fresh=fresh))
+    assert len(set(seen)) == len(seen)
+    assert measured.calls_per_block == [1, 1]
+    assert max(measured.seconds[0]) == pytest.approx(1e-5)
+
+
+def test_compiling_inside_the_blocks_is_counted_for_the_right_function():
+    machine = Machine()
+    count = [0]
+    steady = machine.function(1e-3)
+
+    def recompiles():
+        count[0] += 1
+        machine.now += 1e-3
+
+    measured = measure(machine.bench(steady, recompiles, compiles=lambda: count[0]))
+    assert measured.compiled == [0, measured.rounds]
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_the_garbage_collector_is_off_inside_the_blocks_and_then_as_before(was_on):
+    machine, states = Machine(), []
+
+    def call():
+        states.append(gc.isenabled())
+        machine.now += 1e-3
+
+    before = gc.isenabled()
+    try:
+        (gc.enable if was_on else gc.disable)()
+        measured = measure(machine.bench(call))
+        assert not any(states[-measured.rounds :])
+        assert gc.isenabled() is was_on
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_the_garbage_collector_comes_back_when_a_function_raises():
+    machine, calls = Machine(), []
+
+    def call():
+        machine.now += 0.01
+        calls.append(0)
+        if len(calls) > 5:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        measure(machine.bench(call))
+    assert gc.isenabled()
+
+
+# `compare` itself: everything but the times.
+
+
+def plain(x):
+    return jnp.sin(x) + 1
+
+
+def quick(variants, *args, **options):
+    return compare(variants, *args, **{"budget": 0.01, **options})
+
+
+def test_a_comparison_holds_what_was_asked_for():
+    result = quick({"plain": plain, "jit": jax.jit(plain)}, jnp.ones(3), baseline="jit")
+    assert [timing.name for timing in result.timings] == ["plain", "jit"]
+    assert result.baseline == "jit"
+    assert result.speedup("jit") == Ratio(1.0, 1.0, 1.0)
+    assert isinstance(result.control, Ratio)
+    assert result.device == jax.devices()[0].device_kind
+    for timing in result.timings:
+        assert timing.n >= FEWEST_ROUNDS
+        assert 0 < timing.low <= timing.median <= timing.high
+        assert timing.first_call > 0
+
+
+def test_one_variant_and_no_control_are_enough():
+    result = quick({"only": plain}, jnp.ones(3), control=False)
+    assert result.control is None
+    assert "itself" not in repr(result)
+
+
+def test_keyword_arguments_reach_the_variants_also_one_called_variants():
+    result = compare({"a": lambda x, *, variants: x * variants}, jnp.ones(3), variants=2, budget=0.01)
+    assert result.baseline == "a"
+
+
+def test_setup_makes_fresh_arguments_so_that_donating_functions_can_be_compared():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where a backend cannot donate, JAX says so
+        add = jax.jit(lambda x: x + 1, donate_argnums=0)
+        result = quick({"donates": add, "keeps": jax.jit(lambda x: x + 1)}, setup=lambda: jnp.ones(5))
+    assert {timing.calls_per_block for timing in result.timings} == {1}
+    assert "fresh arguments for every call" in repr(result)
+
+
+def test_a_variant_that_compiles_at_every_call_gets_a_note():
+    def again(x):
+        return jax.jit(lambda y: y + 1)(x)
+
+    result = quick({"again": again, "once": jax.jit(lambda y: y + 1)}, jnp.ones(3))
+    assert any(note.startswith("'again' compiled ") and "jitguide.watch" in note for note in result.notes)
+    assert not any("'once' compiled" in note for note in result.notes)
+
+
+def test_small_calls_are_set_beside_a_call_that_does_nothing():
+    result = quick({"nothing": jax.jit(lambda x: x)}, jnp.ones(()))
+    assert any(note.startswith("'nothing': a jitted call that does nothing takes ") for note in result.notes)
+
+
+def test_jit_being_off_is_noted():
+    with jax.disable_jit():
+        result = quick({"jit": jax.jit(plain)}, jnp.ones(3))
+    assert "`jax_disable_jit` is on: jitted variants run one operation at a time." in result.notes
+
+
+def refused(kind, *args, **options):
+    with pytest.raises(kind) as caught:
+        compare(*args, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variants", "options", "kind", "text"),
+    [
+        ([plain], {}, TypeError, "`variants` must be a mapping from names to functions, and got a list."),
+        ({}, {}, ValueError, "`variants` is empty, so there is nothing to time. Give at least one function."),
+        (
+            {1: plain},
+            {},
+            TypeError,
+            "`variants` must have text as keys, and got 1 of type int. Write '1' in its",
+        ),
+        (
+            {"a": 3},
+            {},
+            TypeError,
+            "`variants['a']` must be a function, and got a int, which cannot be called.",
+        ),
+        (
+            {"a": plain},
+            {"baseline": "b"},
+            ValueError,
+            "`baseline` is 'b', which is not among the variants. Use one",
+        ),
+        (
+            {"a": plain},
+            {"budget": 0},
+            ValueError,
+            "`budget` must be a positive number of seconds, and got 0. Leave",
+        ),
+        (
+            {"a": plain},
+            {"budget": float("nan")},
+            ValueError,
+            "`budget` must be a positive number of seconds, and",
+        ),
+        (
+            {"a": plain},
+            {"budget": "1"},
+            TypeError,
+            "`budget` must be a number of seconds, and got '1'. Leave it",
+        ),
+        (
+            {"a": plain},
+            {"check": "x"},
+            TypeError,
+            "`check` must be a relative tolerance such as 1e-3, a function",
+        ),
+        (
+            {"a": plain},
+            {"setup": 1},
+            TypeError,
+            "`setup` must be a function that returns the arguments of one",
+        ),
+        (
+            {"a": plain},
+            {"setup": tuple},
+            ValueError,
+            "`setup` makes the positional arguments, and 1 came after",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused_in_a_sentence(variants, options, kind, text):
+    assert text in refused(kind, variants, jnp.ones(3), **options)
+
+
+def test_variants_that_disagree_are_not_timed():
+    text = refused(ValueError, {"a": plain, "b": lambda x: plain(x) + 1}, jnp.ones(3))
+    assert text.startswith("The variants 'a' and 'b' disagree at result[0]: 1.8")
+
+
+def test_the_baseline_is_the_one_to_agree_with():
+    variants = {"a": plain, "b": lambda x: plain(x) + 1}
+    assert refused(ValueError, variants, jnp.ones(3), baseline="b").startswith("The variants 'b' and 'a'")
+
+
+def test_variants_that_return_no_arrays_are_not_timed():
+    assert "'a' returns nothing to compare: None." in refused(TypeError, {"a": lambda x: None}, jnp.ones(3))
+    assert "returns a object at result, which" in refused(TypeError, {"a": lambda x: object()}, jnp.ones(3))
+
+
+def test_a_variant_that_raises_keeps_its_error_and_is_named_in_a_note():
+    with pytest.raises(ZeroDivisionError) as caught:
+        compare({"fine": plain, "broken": lambda x: 1 / 0}, jnp.ones(3))
+    assert caught.value.__notes__ == [
+        "The variant 'broken' raised this in its first call. Call it alone with the same arguments until it "
+        "works, then compare."
+    ]
+
+
+def test_deleted_arguments_are_refused_with_their_path():
+    gone = jnp.ones(3)
+    gone.delete()
+    text = refused(ValueError, {"a": lambda x, *, w: x}, jnp.ones(3), w={"k": gone})
+    assert text.startswith(
+        "The argument kwargs['w']['k'] was deleted before the measurement began, most likely"
+    )
+    assert text.endswith("or pass `setup`, which makes fresh ones for every call.")
+
+
+def test_a_variant_that_donates_is_told_of_setup():
+    def gives_away(x):
+        y = x + 1
+        x.delete()  # what donation does, on every backend
+        return y
+
+    text = refused(ValueError, {"gives away": gives_away}, jnp.ones(3))
+    assert "'gives away' donates its argument args[0], so no second call can use it. Pass `setup=" in text
+
+
+@pytest.mark.parametrize("transform", [jax.jit, jax.vmap, jax.grad])
+def test_calling_it_inside_a_trace_is_refused(transform):
+    def inner(x):
+        compare({"a": plain}, x)
+        return x
+
+    with pytest.raises(RuntimeError, match="`compare` was called inside a function that JAX is tracing"):
+        transform(inner)(jnp.ones(3) if transform is jax.vmap else 1.0)
+
+
+# The views, of a comparison made by hand.
+
+
+def by_hand(**changes):
+    slow = Timing("one <by> one", (1e-3,) * 20, 1, 0.25)
+    fast = Timing("jit", (1e-4,) * 20, 1, 0.5)
+    fields = {"timings": (slow, fast), "baseline": "one <by> one", "control": Ratio(1.002, 0.99, 1.01)}
+    return Comparison(**{**fields, "device": "cpu", "busy_cores": 0.0, "notes": ("A note.",), **changes})
+
+
+def test_the_table_reads_well_in_a_terminal():
+    assert repr(by_hand()).splitlines() == [
+        "variant       time (10–90 %)       speed-up (95 %)      verdict",
+        "one <by> one  1.0 ms (1.0–1.0 ms)  ×1                   baseline",
+        "jit           100 µs (100–100 µs)  ×10.00 (9.95–10.05)  faster",
+        "A note.",
+        "warm, interleaved, waits included, 20 rounds; baseline against itself 1.002 (should be 1)",
+    ]
+
+
+def test_the_html_is_escaped_and_says_the_same():
+    html = by_hand()._repr_html_()
+    assert "one &lt;by&gt; one" in html
+    assert "<script" not in html
+    for cell in ("faster", "A note.", "baseline against itself 1.002 (should be 1)"):
+        assert cell in unescape(html)
+
+
+def test_the_dictionary_is_json_and_leaves_out_the_single_blocks():
+    found = json.loads(json.dumps(by_hand().to_dict()))
+    assert found["verdicts"] == {"one <by> one": "same", "jit": "faster"}
+    assert found["speedups"]["jit"]["value"] == pytest.approx(10)
+    assert found["timings"][1]["first_call"] == 0.5
+    assert "seconds" not in found["timings"][0]
+
+
+def test_a_control_that_misses_one_widens_every_interval():
+    sure, unsure = by_hand(), by_hand(control=Ratio(0.9, 0.89, 0.91))
+    assert unsure.speedup("jit").high > sure.speedup("jit").high * 1.05
+
+
+def test_any_two_variants_can_be_set_against_each_other():
+    result = by_hand()
+    assert result.speedup("one <by> one", over="jit").value == pytest.approx(0.1)
+    assert result.verdict("one <by> one", over="jit") == "slower"
+
+
+def test_an_unknown_variant_is_refused_with_the_known_ones():
+    with pytest.raises(
+        KeyError, match=r"There is no variant called 'jitted'. Use one of 'one <by> one', 'jit'"
+    ):
+        by_hand().speedup("jitted")
+
+
+def test_the_rest_of_the_machine_is_what_this_program_did_not_use():
+    before, after = Busy(10.0, 5.0, 100.0), Busy(12.0, 6.0, 104.0)
+    assert before.cores_since(after) == 1.5
+    assert before.cores_since(Busy(12.0, 6.0, None)) is None
+    assert Busy(10.0, 5.0, 100.0).cores_since(Busy(12.0, 8.0, 100.0)) == 0
+
+
+def test_where_the_system_does_not_tell_the_load_is_unknown(monkeypatch, tmp_path):
+    monkeypatch.setattr(_busy, "_STAT", tmp_path / "missing")
+    assert Busy.now().cores_since() is None
+    (tmp_path / "odd").write_text("cpu x y\n")
+    monkeypatch.setattr(_busy, "_STAT", tmp_path / "odd")
+    assert Busy.now().cores_since() is None
