@@ -27,6 +27,7 @@ extensions = [
     "_ext.execution",
     "_ext.boxes",
     "_ext.claims",
+    "_ext.error_index",
     "_ext.status",
     "_ext.theme",
 ]
@@ -63,7 +64,7 @@ html_theme = "sphinx_book_theme"
 html_title = "The JIT guide"
 html_static_path = ["_static"]
 html_css_files = ["guide.css"]
-html_js_files = ["guide.js"]
+html_js_files = ["guide.js", "stages.js"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False

@@ -6,7 +6,6 @@ import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,10 @@ SHARP, SOONEST = 0.01, 0.2
 # The budget is doubled for an answer that is not sharp; slow functions get ten times as much for `ROUNDS`.
 EXTENDED, CAP = 2, 10
 WARM_CALLS, WARM_LIMIT = 3, 1.0
+# Of the warm calls, a tenth is quicker than the one that sets the length of the blocks.
+QUICK = 0.1
+# Functions whose times differ by less than this factor get the same number of calls in a block.
+ALIKE = 3
 
 
 @dataclass
@@ -70,8 +73,8 @@ class Measured:
 
 def measure(bench: Bench) -> Measured:
     """Warm up, then time one block of every function a round until the answer is sharp or time is up."""
-    per_block = [_warm(bench, call) for call in bench.calls]
-    measured = Measured(per_block, [[] for _ in bench.calls], [0] * len(per_block))
+    per_block = _calls_per_block([_warm(bench, call) for call in bench.calls], bench.once)
+    measured = Measured(per_block, [[] for _ in per_block], [0] * len(per_block))
     rng = np.random.default_rng(bench.seed)
     start, share = bench.clock(), len(bench.calls)
     look_at = 0.0  # sorting all ratios after every round would cost more than the blocks
@@ -88,15 +91,27 @@ def measure(bench: Bench) -> Measured:
             look_at = spent + bench.budget / 10
 
 
-def _warm(bench: Bench, call: Callable) -> int:
-    """Call until caches, clocks and branch predictors have settled; return the number of calls in a block."""
+def _warm(bench: Bench, call: Callable) -> float:
+    """Call until caches, clocks and branch predictors have settled; return the seconds of a quick call."""
     start, taken = bench.clock(), []
     while True:
         taken.append(_block(bench, call, 1))
         spent = bench.clock() - start
         if spent >= WARM_LIMIT or (len(taken) >= WARM_CALLS and spent >= bench.warm_up):
-            break
-    return 1 if bench.once else max(1, int(BLOCK / max(median(taken), 1e-9)))
+            # Not the median: a function with two modes of speed would get long or short blocks by chance.
+            return float(np.quantile(taken, QUICK))
+
+
+def _calls_per_block(seconds: Sequence[float], once: bool) -> list[int]:
+    """Return how often to call each function in a block.
+
+    The first call of a block follows another function and is slower than the rest. Functions of about the
+    same speed therefore get blocks of the same number of calls, so that it weighs the same in all of them.
+    """
+    counts = [1 if once else max(1, int(BLOCK / s)) for s in seconds]
+    return [
+        counts[0] if 1 / ALIKE <= s / seconds[0] <= ALIKE else n for n, s in zip(counts, seconds, strict=True)
+    ]
 
 
 def _round(bench: Bench, measured: Measured, order: Sequence[int]) -> None:

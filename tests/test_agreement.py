@@ -51,9 +51,9 @@ def test_a_wrong_value_is_named_with_its_path_and_both_values():
         ValueError, {"w": [jnp.zeros(2), jnp.ones((2, 2))]}, {"w": [jnp.zeros(2), jnp.eye(2) + 0.5]}
     )
     assert text == (
-        "The variants 'plain' and 'jit' disagree at result['w'][1][0, 0]: 1.0 against 1.5, beyond the relative "
-        "difference of 0.001 that is allowed (4 of 4 values differ). Mend the wrong one, pass a larger `check` if "
-        "both are right, or `check=None` to time them all the same."
+        "The variants 'plain' and 'jit' disagree at result['w'][1][0, 0]: 1.0 against 1.5, beyond the "
+        "relative difference of 0.001 that is allowed (4 of 4 values differ). Mend the wrong one, pass a "
+        "larger `check` if both are right, or `check=None` to time them all the same."
     )
 
 

@@ -92,6 +92,27 @@ def test_blocks_hold_as_many_calls_as_fit_into_a_hundred_microseconds():
     assert measured.seconds[0][0] == pytest.approx(5e-6)
 
 
+def test_functions_of_about_the_same_speed_get_the_same_number_of_calls():
+    machine = Machine(noise=0)
+    calls = (machine.function(seconds) for seconds in (40e-6, 60e-6, 20e-6, 5e-6))
+    assert measure(machine.bench(*calls)).calls_per_block == [2, 2, 2, 20]
+
+
+def test_a_colder_first_call_does_not_make_equal_functions_differ():
+    machine, last = Machine(noise=0.1), [None]
+
+    def function(name):
+        def call():
+            cold = 20e-6 if last[0] != name else 0.0
+            last[0] = name
+            machine.now += 48e-6 * np.exp(machine.rng.normal(0, 0.1)) + cold
+
+        return call
+
+    found = machine.ratio(function("a"), function("b"))
+    assert found.value == pytest.approx(1, rel=0.01)
+
+
 def test_every_round_holds_each_function_once_in_changing_order():
     machine = Machine()
     measure(machine.bench(*(machine.function(1e-3, name) for name in "abc")))

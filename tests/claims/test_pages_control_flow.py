@@ -22,7 +22,7 @@ def compiled_text(fn):
 
 @pytest.mark.claim(
     "unrolled-steps-can-be-merged",
-    "The compiler may merge the steps of an unrolled loop into one; the steps of a loop primitive stay a loop.",
+    "The compiler may merge the steps of an unrolled loop; the steps of a loop primitive stay a loop.",
     seeds="S002-88 S002-98",
 )
 def test_unrolled_steps_can_be_merged():
@@ -38,7 +38,7 @@ def test_wrong_twin_loop_steps_are_merged():
 
 @pytest.mark.claim(
     "promoted-carry-traces-the-body-again",
-    "The body of a `fori_loop` is traced twice if the carry starts as an `int` and the body makes a float of it.",
+    "The body of a `fori_loop` is traced twice if the carry starts as an `int` and becomes a float.",
     seeds="S000-22",
 )
 def test_promoted_carry_traces_the_body_again():
@@ -52,7 +52,7 @@ def test_promoted_carry_traces_the_body_again():
 
 @pytest.mark.claim(
     "array-iterator-in-a-loop-body-may-be-silent",
-    "An array's iterator in a loop body raises if the body is traced twice; traced once, it repeats the first element.",
+    "An array's iterator in a loop body raises only if the body is traced twice; else it repeats one element.",
     seeds="S000-23",
 )
 def test_array_iterator_in_a_loop_body_may_be_silent():

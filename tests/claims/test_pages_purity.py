@@ -12,7 +12,8 @@ def _ordered(x):
 
 @pytest.mark.claim(
     "ordered-debug-prints-keep-their-order",
-    "Prints with `ordered=True` are recorded as ordered effects and appear in the order of the program, also across calls.",
+    "Prints with `ordered=True` are recorded as ordered effects and appear in the order of the program, also "
+    "from one call to the next.",
 )
 def test_ordered_debug_prints_keep_their_order(capsys):
     f = jax.jit(_ordered)

@@ -12,7 +12,7 @@ def window(x, start):
 
 @pytest.mark.claim(
     "window-is-moved-back-to-fit",
-    "A window of `jax.ds` or `dynamic_slice` that would stick out is moved back until it fits, without an error.",
+    "A window of `jax.ds` or `dynamic_slice` that would stick out is moved back to fit, without an error.",
 )
 def test_window_is_moved_back_to_fit():
     x = jnp.arange(6)

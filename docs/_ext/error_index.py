@@ -1,0 +1,72 @@
+"""The directive `error-index`: every entry of the error catalogue, from the data that `explain` uses."""
+
+from __future__ import annotations
+
+import textwrap
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from jitguide._errors import Entry
+from jitguide._errors._catalogue import GROUPS, entries
+
+_TITLES = {
+    "values": "A value is needed while tracing",
+    "sizes": "A size is needed while tracing",
+    "leaks": "Leaked tracers",
+    "arguments": "Arguments",
+    "results": "Results, and Python's protocols",
+    "arrays": "Arrays and shapes",
+    "loops": "Loops",
+    "branches": "Branches",
+    "compiled": "Compiled ahead of time, and donation",
+    "devices": "Devices and sharding",
+    "callbacks": "Callbacks and checks",
+    "settings": "Settings",
+    "silent": "No error at all: arrays",
+    "silent_types": "No error at all: types",
+    "silent_tracing": "No error at all: tracing",
+    "silent_costs": "No error at all: time and memory",
+}
+_INDEX = "reference/errors"
+
+
+class ErrorIndex(SphinxDirective):
+    """A section for each group, a subsection for each entry."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the sections."""
+        return [self._group(group) for group in GROUPS]
+
+    def _group(self, group: str) -> nodes.section:
+        section = nodes.section(ids=[f"errors-{group.replace('_', '-')}"])
+        section += nodes.title(text=_TITLES[group])
+        section += [self._entry(entry) for entry in entries(group)]
+        return section
+
+    def _entry(self, entry: Entry) -> nodes.section:
+        section = nodes.section(ids=[entry.key], classes=["error-entry"])
+        section += nodes.title("", "", *self.parse_inline(entry.title)[0])
+        if entry.error:
+            section += nodes.paragraph("", "", nodes.literal(text=entry.error))
+        section += nodes.paragraph("", "", *self.parse_inline(entry.cause)[0])
+        for example in entry.examples:
+            section += self._code(example, "what goes wrong", "error-example")
+        section += self._code(entry.repair, "the repair", "error-repair")
+        section += nodes.paragraph("", "", nodes.strong(text="Cost: "), *self.parse_inline(entry.cost)[0])
+        if entry.page != _INDEX:
+            section += nodes.paragraph("", "", *self.parse_inline(f"More: {{doc}}`/{entry.page}`")[0])
+        return section
+
+    def _code(self, code: str, label: str, kind: str) -> nodes.container:
+        text = textwrap.dedent(code).strip("\n")
+        return nodes.container(
+            "", nodes.paragraph("", label, classes=["code-label"]), nodes.literal_block(text, text, language="python"), classes=[kind]
+        )
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directive with Sphinx."""
+    app.add_directive("error-index", ErrorIndex)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
