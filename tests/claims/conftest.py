@@ -2,7 +2,7 @@
 
 A claim is a plain experiment that proves one sentence of the guide::
 
-    @pytest.mark.claim("second-call-is-silent", "Python code in the body does not run on a cache hit.", seeds="S000-09")
+    @pytest.mark.claim("second-call-is-silent", "A cache hit runs no Python code of the body.", seeds="S000-09")
     def test_second_call_is_silent(): ...
 
 A wrong twin asserts the opposite of a claim and must fail, which shows that the claim can fail::
@@ -13,6 +13,7 @@ A wrong twin asserts the opposite of a claim and must fail, which shows that the
 This folder needs jax, numpy and pytest only, and runs on JAX versions older than the guide supports.
 """
 
+import hashlib
 import json
 import platform
 import re
@@ -65,7 +66,9 @@ def pytest_collection_modifyitems(items):
         if not _ID.fullmatch(name):
             raise pytest.UsageError(f"{item.nodeid}: the id {name!r} must be lower-case words joined by '-'.")
         if not sentence.endswith("."):
-            raise pytest.UsageError(f"{item.nodeid}: {sentence!r} must be a sentence that ends with a full stop.")
+            raise pytest.UsageError(
+                f"{item.nodeid}: {sentence!r} must be a sentence that ends with a full stop."
+            )
         if bad := [s for s in claim.kwargs.get("seeds", "").split() if not _SEED.fullmatch(s)]:
             raise pytest.UsageError(f"{item.nodeid}: {bad} are not ids such as S000-01.")
         owner = owners.setdefault(name, item.nodeid.split("[")[0])
@@ -87,32 +90,73 @@ def counted():
 
 
 class Recorder:
-    """Collects the verdict on each claim: holds, does not hold, or not applicable, with the reason."""
+    """Keeps the verdict on each claim, file by file: holds, does not hold, or not applicable, and the reason.
+
+    A file whose verdicts are recorded and which has not changed since is not run again: an interrupted run
+    goes on where it stopped.
+    """
 
     def __init__(self, path):
-        self.path, self.names, self.verdicts = path, {}, {}
+        self.path, self.pending, self.running, self.files = path, {}, {}, {}
+        old = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        if old.get("jax") == jax.__version__:
+            self.files = {n: f for n, f in old["files"].items() if f["digest"] == digest(path_of(n))}
 
-    def pytest_collection_finish(self, session):
-        markers = ((item.nodeid, item.get_closest_marker("claim")) for item in session.items)
-        self.names = {nodeid: marker.args[0] for nodeid, marker in markers if marker}
+    def pytest_collection_modifyitems(self, config, items):
+        known = [item for item in items if item.path.name in self.files]
+        config.hook.pytest_deselected(items=known)
+        items[:] = [item for item in items if item.path.name not in self.files]
+        for item in items:
+            self.pending.setdefault(item.path.name, set()).add(item.nodeid)
+            if claim := item.get_closest_marker("claim"):
+                self.running[item.nodeid] = claim.args[0]
 
     def pytest_runtest_logreport(self, report):
-        name = self.names.get(report.nodeid)
-        if name is None or (report.passed and report.when != "call"):
-            return
-        verdict, reason = "holds", ""
-        if report.skipped:
-            verdict, reason = "not applicable", report.longrepr[2].removeprefix("Skipped: ")
-        elif report.failed:
-            verdict, reason = "does not hold", getattr(report.longrepr, "reprcrash", report.longrepr)
-            reason = getattr(reason, "message", str(reason)).strip().splitlines()[0][:200]
-        # A claim with several cases holds when all of them do.
-        if self.verdicts.get(name, ("holds",))[0] == "holds":
-            self.verdicts[name] = (verdict, reason)
+        file = Path(report.nodeid.split("::")[0]).name
+        name = self.running.get(report.nodeid)
+        if name and (report.when == "call" or not report.passed):
+            verdicts = self.files.setdefault(file, {"digest": "", "verdicts": {}})["verdicts"]
+            # A claim with several cases holds when all of them do.
+            if verdicts.get(name, ["holds"])[0] == "holds":
+                verdicts[name] = verdict_of(report)
+        if report.when == "teardown":
+            self.pending[file].discard(report.nodeid)
+            if not self.pending[file] and file in self.files:
+                self.files[file]["digest"] = digest(path_of(file))
+                self._write()
 
-    def pytest_sessionfinish(self):
+    def _write(self):
         import numpy
 
         machine = {"jax": jax.__version__, "numpy": numpy.__version__, "python": platform.python_version()}
-        record = {**machine, "verdicts": {k: list(v) for k, v in sorted(self.verdicts.items())}}
-        self.path.write_text(json.dumps(record, indent=1), "utf-8")
+        complete = {name: self.files[name] for name in sorted(self.files) if self.files[name]["digest"]}
+        text = json.dumps({**machine, "files": complete}, indent=1, sort_keys=True)
+        temporary = self.path.with_suffix(".part")
+        temporary.write_text(text, "utf-8")
+        temporary.replace(self.path)  # an interruption leaves the old record or the new one, never half of it
+
+
+def path_of(name):
+    """Return where the file of that name lies."""
+    return Path(__file__).with_name(name)
+
+
+def digest(path):
+    """Return what changes when an experiment, or what it rests on, changes; "" where the file is gone."""
+    texts = [path.read_bytes(), Path(__file__).read_bytes()] if path.exists() else []
+    return hashlib.sha256(b"".join(texts)).hexdigest()[:16] if texts else ""
+
+
+def verdict_of(report):
+    """Return the verdict and its reason, without what differs from run to run."""
+    if report.passed:
+        return ["holds", ""]
+    if report.skipped:
+        return [
+            "not applicable",
+            report.longrepr[2].removeprefix("Skipped: ").removeprefix("not applicable: "),
+        ]
+    reason = getattr(report.longrepr, "reprcrash", report.longrepr)
+    reason = getattr(reason, "message", str(reason)).strip().splitlines()[0]
+    reason = re.sub(r"0x[0-9a-f]+", "0x...", re.sub(r"(/[\w.+-]+){2,}/", "", reason))
+    return ["does not hold", reason if len(reason) <= 200 else reason[:200].rsplit(" ", 1)[0] + " ..."]

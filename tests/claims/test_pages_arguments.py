@@ -18,8 +18,8 @@ def registered(cls):
 
 @pytest.mark.claim(
     "static-field-is-part-of-the-structure",
-    "In a registered dataclass a field with the metadata `static` reaches the body as it is, and another value of "
-    "it traces again; another value of a data field does not.",
+    "In a registered dataclass a field with the metadata `static` reaches the body as it is, and another value "
+    "of it traces again; another value of a data field does not.",
 )
 def test_static_field_is_part_of_the_structure():
     @registered
@@ -45,8 +45,8 @@ def test_wrong_twin_static_field_is_a_leaf():
 
 @pytest.mark.claim(
     "array-in-a-static-field-fails-later",
-    "An array in a static field of a registered dataclass passes at the first call; a call with another array there "
-    "raises `ValueError`.",
+    "An array in a static field of a registered dataclass passes at the first call; a call with another array "
+    "there raises `ValueError`.",
 )
 @pytest.mark.parametrize("make", [np.ones, jnp.ones], ids=["NumPy", "JAX"])
 def test_array_in_a_static_field_fails_later(make):
@@ -80,7 +80,7 @@ def test_constructor_runs_again():
 
 @pytest.mark.claim(
     "attribute-behind-a-bound-method-is-frozen",
-    "`jax.jit(obj.method)` keeps the attributes that the object had while tracing; a later change is not seen.",
+    "`jax.jit(obj.method)` keeps the attributes that the object had while tracing: later changes are not seen.",
     seeds="S002-82",
 )
 def test_attribute_behind_a_bound_method_is_frozen():
@@ -95,3 +95,14 @@ def test_attribute_behind_a_bound_method_is_frozen():
     assert f(1.0) == 2
     model.scale = 10.0
     assert f(1.0) == 2
+
+
+@pytest.mark.claim(
+    "number-of-arguments-is-part-of-the-key",
+    "Another number of `*args`, or a keyword of another name in `**kwargs`, traces again.",
+)
+def test_number_of_arguments_is_part_of_the_key():
+    runs = []
+    f = jax.jit(lambda *args, **kwargs: runs.append((len(args), sorted(kwargs))) or sum(args))
+    f(1.0), f(2.0), f(1.0, 2.0), f(1.0, scale=2.0), f(1.0, offset=2.0), f(3.0, scale=1.0)
+    assert runs == [(1, []), (2, []), (1, ["scale"]), (1, ["offset"])]

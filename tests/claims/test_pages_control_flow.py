@@ -52,7 +52,7 @@ def test_promoted_carry_traces_the_body_again():
 
 @pytest.mark.claim(
     "array-iterator-in-a-loop-body-may-be-silent",
-    "An array's iterator in a loop body raises only if the body is traced twice; else it repeats one element.",
+    "An array's iterator in a loop body raises if the body is traced twice, else it repeats one element.",
     seeds="S000-23",
 )
 def test_array_iterator_in_a_loop_body_may_be_silent():
