@@ -2,7 +2,7 @@
 
 A claim is a plain experiment that proves one sentence of the guide::
 
-    @pytest.mark.claim("second-call-is-silent", "A cache hit runs no Python code of the body.", seeds="S000-09")
+    @pytest.mark.claim("second-call-is-silent", "A cache hit runs no Python code.", seeds="S000-09")
     def test_second_call_is_silent(): ...
 
 A wrong twin asserts the opposite of a claim and must fail, which shows that the claim can fail::
@@ -97,7 +97,7 @@ class Recorder:
     """
 
     def __init__(self, path):
-        self.path, self.pending, self.running, self.files = path, {}, {}, {}
+        self.path, self.pending, self.running, self.files, self.digests = path, {}, {}, {}, {}
         old = json.loads(path.read_text("utf-8")) if path.exists() else {}
         if old.get("jax") == jax.__version__:
             self.files = {n: f for n, f in old["files"].items() if f["digest"] == digest(path_of(n))}
@@ -108,6 +108,7 @@ class Recorder:
         items[:] = [item for item in items if item.path.name not in self.files]
         for item in items:
             self.pending.setdefault(item.path.name, set()).add(item.nodeid)
+            self.digests[item.path.name] = digest(item.path)
             if claim := item.get_closest_marker("claim"):
                 self.running[item.nodeid] = claim.args[0]
 
@@ -122,7 +123,7 @@ class Recorder:
         if report.when == "teardown":
             self.pending[file].discard(report.nodeid)
             if not self.pending[file] and file in self.files:
-                self.files[file]["digest"] = digest(path_of(file))
+                self.files[file]["digest"] = self.digests[file]
                 self._write()
 
     def _write(self):
@@ -152,10 +153,8 @@ def verdict_of(report):
     if report.passed:
         return ["holds", ""]
     if report.skipped:
-        return [
-            "not applicable",
-            report.longrepr[2].removeprefix("Skipped: ").removeprefix("not applicable: "),
-        ]
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        return ["not applicable", reason.removeprefix("not applicable: ")]
     reason = getattr(report.longrepr, "reprcrash", report.longrepr)
     reason = getattr(reason, "message", str(reason)).strip().splitlines()[0]
     reason = re.sub(r"0x[0-9a-f]+", "0x...", re.sub(r"(/[\w.+-]+){2,}/", "", reason))
