@@ -29,7 +29,6 @@ extensions = [
     "_ext.claims",
     "_ext.error_index",
     "_ext.status",
-    "_ext.theme",
 ]
 
 # Pages ------------------------------------------------------------------------------------------------------
@@ -47,7 +46,10 @@ suppress_warnings = []  # nothing is suppressed: every warning is an error
 # References -------------------------------------------------------------------------------------------------
 nitpicky = True
 nitpick_ignore_regex = [
-    (r"py:.*", r"(jax|jaxlib|numpy|np|matplotlib|collections|contextlib|types|typing)\b.*"),  # their docs own those names
+    (
+        r"py:.*",
+        r"(jax|jaxlib|numpy|np|matplotlib|collections|contextlib|types|typing)\b.*",
+    ),  # their docs own those names
     (r"py:.*", r"jitguide\._.*"),  # parts of results, described where they stand
     (r"py:.*", r"(optional|callable|Axes|Callable|Mapping|Sequence|Any|T)"),  # words of annotations
 ]

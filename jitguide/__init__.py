@@ -19,22 +19,35 @@ if jax.__version_info__ < _OLDEST_JAX:
 
 if TYPE_CHECKING:  # for type checkers and editors, which do not see what is imported on demand
     from jitguide._calls import Call as Call
-    from jitguide._check import Findings as Findings, check as check
-    from jitguide._comparison import Comparison as Comparison, Timing as Timing
-    from jitguide._device import DeviceReport as DeviceReport, device_report as device_report
-    from jitguide._errors import CaughtError as CaughtError, Explanation as Explanation
-    from jitguide._errors import expect_error as expect_error, explain as explain
-    from jitguide._peaks import Peaks as Peaks, peaks as peaks
-    from jitguide._phases import Phases as Phases, phases as phases
+    from jitguide._check import Findings as Findings
+    from jitguide._check import check as check
+    from jitguide._comparison import Comparison as Comparison
+    from jitguide._comparison import Timing as Timing
+    from jitguide._device import DeviceReport as DeviceReport
+    from jitguide._device import device_report as device_report
+    from jitguide._errors import CaughtError as CaughtError
+    from jitguide._errors import Explanation as Explanation
+    from jitguide._errors import expect_error as expect_error
+    from jitguide._errors import explain as explain
+    from jitguide._peaks import Peaks as Peaks
+    from jitguide._peaks import peaks as peaks
+    from jitguide._phases import Phases as Phases
+    from jitguide._phases import phases as phases
     from jitguide._reasons import Reason as Reason
-    from jitguide._roofline import Roofline as Roofline, roofline as roofline
+    from jitguide._roofline import Roofline as Roofline
+    from jitguide._roofline import roofline as roofline
     from jitguide._rules import Finding as Finding
-    from jitguide._scaling import Scaling as Scaling, scaling as scaling
-    from jitguide._seen import Seen as Seen, assert_compiles as assert_compiles, assert_traces as assert_traces
-    from jitguide._stages import Stages as Stages, stages as stages
+    from jitguide._scaling import Scaling as Scaling
+    from jitguide._scaling import scaling as scaling
+    from jitguide._seen import Seen as Seen
+    from jitguide._seen import assert_compiles as assert_compiles
+    from jitguide._seen import assert_traces as assert_traces
+    from jitguide._stages import Stages as Stages
+    from jitguide._stages import stages as stages
     from jitguide._stats import Ratio as Ratio
     from jitguide._timing import compare as compare
-    from jitguide._watch import Watched as Watched, watch as watch
+    from jitguide._watch import Watched as Watched
+    from jitguide._watch import watch as watch
 
 __version__ = "0.1.0"
 
@@ -58,7 +71,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME_OF)  # noqa: PLE0605 -- every name has one home, listed above
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:

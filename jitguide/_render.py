@@ -113,7 +113,10 @@ def table(
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
 
     def line(row: Sequence[str]) -> str:
-        parts = [c.rjust(w) if i in numeric else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        parts = [
+            c.rjust(w) if i in numeric else c.ljust(w)
+            for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        ]
         return "  ".join(parts).rstrip()
 
     return "\n".join([*([title] if title else []), *(line(row) for row in cells), *notes])
@@ -140,7 +143,9 @@ def html_table(
 
     head = "".join(cell("th", i, c, ' scope="col"') for i, c in enumerate(header))
     body = "".join(
-        "<tr>" + "".join(cell("td" if i else "th", i, c, "" if i else ' scope="row"') for i, c in enumerate(row)) + "</tr>"
+        "<tr>"
+        + "".join(cell("td" if i else "th", i, c, "" if i else ' scope="row"') for i, c in enumerate(row))
+        + "</tr>"
         for row in rows
     )
     caption = f"<caption>{escape(title)}</caption>" if title else ""

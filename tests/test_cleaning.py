@@ -31,14 +31,18 @@ def error(traceback, message="bad"):
 
 
 def test_a_traceback_keeps_the_deepest_line_of_a_cell_and_the_message():
-    cell = error("  Cell \x1b[92mIn[2]\x1b[39m, line 2\n    f(1.0)\n\n  Cell In[1], line 4 in f\n    if x > 0:\n\n  File a.py:3\n    raise")
+    cell = error(
+        "  Cell \x1b[92mIn[2]\x1b[39m, line 2\n    f(1.0)\n\n  Cell In[1], line 4 in f\n    if x > 0:\n\n  File a.py:3\n    raise"
+    )
     assert cleaning.cell_frames(cell.outputs[0]) == [(2, "f(1.0)"), (4, "if x > 0:")]
     cleaning.clean_outputs(cell)
     assert cell.outputs[0].traceback == ["line 4: if x > 0:\n\nValueError: bad"]
 
 
 def test_jax_note_on_its_frames_is_cut():
-    message = "bad\n--------------------\nFor simplicity, JAX has removed its internal frames from the traceback."
+    message = (
+        "bad\n--------------------\nFor simplicity, JAX has removed its internal frames from the traceback."
+    )
     cell = error("", message)
     cleaning.clean_outputs(cell)
     assert cell.outputs[0].traceback == ["ValueError: bad"]

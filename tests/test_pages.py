@@ -40,7 +40,10 @@ def test_the_key_changes_with_code_options_and_environment_only():
 
 @pytest.mark.parametrize(
     ("option", "message"),
-    [(":tags: [raises-exception]", "names no error class"), (":raises: ValueError", "add `:tags: \\[raises-exception\\]`")],
+    [
+        (":tags: [raises-exception]", "names no error class"),
+        (":raises: ValueError", "add `:tags: \\[raises-exception\\]`"),
+    ],
 )
 def test_half_a_mark_of_an_expected_error_is_refused(option, message):
     with pytest.raises(pages.PageError, match=message):

@@ -26,7 +26,14 @@ def test_configuration_is_valid_by_its_schema(schema, file):
 def test_the_schema_check_can_fail(tmp_path):
     broken = tmp_path / "rtd.yaml"
     broken.write_text("version: 2\nbuild: {os: ubuntu-24.04, tools: {pithon: '3.13'}}\n")
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.readthedocs", str(broken)]
+    command = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        "vendor.readthedocs",
+        str(broken),
+    ]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 1
 
 
@@ -36,9 +43,13 @@ def test_the_citation_is_valid_yaml_with_the_version_of_the_package():
 
 
 def test_every_requirement_is_locked():
-    locked = set(re.findall(r"^([a-z0-9_.-]+)==", (ROOT / "constraints.txt").read_text().lower(), re.MULTILINE))
+    locked = set(
+        re.findall(r"^([a-z0-9_.-]+)==", (ROOT / "constraints.txt").read_text().lower(), re.MULTILINE)
+    )
     groups = PROJECT["dependency-groups"]
-    wanted = [r for name in ("docs", "tests", "lint") for r in groups[name]] + PROJECT["project"]["dependencies"]
+    wanted = [r for name in ("docs", "tests", "lint") for r in groups[name]] + PROJECT["project"][
+        "dependencies"
+    ]
     names = {re.match(r"[\w-]+", r)[0].lower() for r in wanted}
     assert names <= locked
 

@@ -4,8 +4,9 @@ import importlib
 import subprocess
 import sys
 
-import jitguide
 import pytest
+
+import jitguide
 
 
 @pytest.mark.parametrize("name", jitguide.__all__)
@@ -17,7 +18,7 @@ def test_every_public_name_is_there_and_documented(name):
 
 
 def test_an_unknown_name_is_told_with_the_known_ones():
-    with pytest.raises(AttributeError, match="has no attribute 'compares'; it has .*compare"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'compares'; it has .*compare"):
         _ = jitguide.compares
 
 

@@ -62,7 +62,11 @@ class ClaimRole(SphinxRole):
         """Return a node that becomes a link when all pages are known."""
         claim = self.env.app.guide_claims.get(self.text)
         if claim is None:
-            _log.warning("unknown claim %r: no test in tests/claims has this id.", self.text, location=self.get_location())
+            _log.warning(
+                "unknown claim %r: no test in tests/claims has this id.",
+                self.text,
+                location=self.get_location(),
+            )
             return [], []
         self.env.note_dependency(str(_FOLDER))
         return [claim_mark(claim=self.text, sentence=claim.sentence)], []
@@ -90,7 +94,11 @@ class ClaimsTable(SphinxDirective):
             item = nodes.container(ids=[f"claim-{claim.id}"], classes=["claim-row"])
             item += nodes.paragraph("", "", nodes.Text(claim.sentence), classes=["claim-sentence"])
             fold = nodes.raw("", "<details><summary>Experiment</summary>", format="html")
-            item += [fold, nodes.literal_block(claim.code, claim.code, language="python"), nodes.raw("", "</details>", format="html")]
+            item += [
+                fold,
+                nodes.literal_block(claim.code, claim.code, language="python"),
+                nodes.raw("", "</details>", format="html"),
+            ]
             section += item
         return section
 
@@ -101,7 +109,9 @@ def _resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if _LEDGER not in app.env.all_docs:
             mark.replace_self(label)
             continue
-        link = make_refnode(app.builder, docname, _LEDGER, f"claim-{mark['claim']}", label, f"Proved: {mark['sentence']}")
+        link = make_refnode(
+            app.builder, docname, _LEDGER, f"claim-{mark['claim']}", label, f"Proved: {mark['sentence']}"
+        )
         link["classes"].append("claim-link")
         mark.replace_self(link)
 

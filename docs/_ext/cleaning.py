@@ -14,7 +14,9 @@ _REPLACEMENTS = (
     (re.compile(r"\b\d{6,}\.py\b"), "cell"),
     (re.compile(r"[^\s\"'`(<>]*[/\\](?:site|dist)-packages[/\\]"), ""),
     (re.compile(re.escape(_ROOT) + r"[/\\]?"), ""),
-    (re.compile(re.escape(str(Path.home())) + r"[/\\]"), "~/") if str(Path.home()) not in ("/", "") else (re.compile("$^"), ""),
+    (re.compile(re.escape(str(Path.home())) + r"[/\\]"), "~/")
+    if str(Path.home()) not in ("/", "")
+    else (re.compile("$^"), ""),
     (re.compile(r"\b0x[0-9a-f]{6,16}\b"), "0x…"),  # addresses of objects
 )
 # Where a traceback in IPython's "Plain" mode passes through a cell: the line's number and text.

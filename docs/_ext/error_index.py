@@ -62,7 +62,10 @@ class ErrorIndex(SphinxDirective):
     def _code(self, code: str, label: str, kind: str) -> nodes.container:
         text = textwrap.dedent(code).strip("\n")
         return nodes.container(
-            "", nodes.paragraph("", label, classes=["code-label"]), nodes.literal_block(text, text, language="python"), classes=[kind]
+            "",
+            nodes.paragraph("", label, classes=["code-label"]),
+            nodes.literal_block(text, text, language="python"),
+            classes=[kind],
         )
 
 

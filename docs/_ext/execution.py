@@ -47,7 +47,9 @@ def read(text: str) -> nbformat.NotebookNode:
     cells = pages.code_cells(notebook)
     record = _app.guide_store.load(_app.env.docname, pages.key(notebook, _app.config.guide_fingerprint))
     if cells and record is None and _app.env.docname not in _app.guide_failed:
-        _log.warning("the page was not executed.", location=_app.env.docname, type="guide", subtype="not-executed")
+        _log.warning(
+            "the page was not executed.", location=_app.env.docname, type="guide", subtype="not-executed"
+        )
     for cell, outputs in zip(cells, record["outputs"] if record else [[]] * len(cells), strict=True):
         cell.outputs = [nbformat.from_dict(output) for output in outputs]
     return notebook
@@ -56,7 +58,9 @@ def read(text: str) -> nbformat.NotebookNode:
 def _open_store(app: Sphinx) -> None:
     root = Path(app.config.guide_store).resolve()
     if root.is_relative_to(Path(app.srcdir).resolve()):
-        raise ExtensionError(f"guide_store must lie outside the source folder, but is {app.config.guide_store!r}.")
+        raise ExtensionError(
+            f"guide_store must lie outside the source folder, but is {app.config.guide_store!r}."
+        )
     app.guide_store = Store(root, app.config.guide_fingerprint)
     app.guide_store.discard_old_environments()
 

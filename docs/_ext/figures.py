@@ -24,7 +24,9 @@ def describe(cell: NotebookNode, line: int) -> None:
     drawn = [o for o in cell.outputs if "data" in o and "@@alt@@" in o.data.get("text/html", "")]
     alt, caption = cell.metadata.get("alt"), cell.metadata.get("caption")
     if drawn and not alt:
-        raise PageError("the cell draws a figure: say in `:alt:` what it shows, for readers who cannot see it.", line)
+        raise PageError(
+            "the cell draws a figure: say in `:alt:` what it shows, for readers who cannot see it.", line
+        )
     if alt and len(drawn) != 1:
         raise PageError(f"the cell has a description but draws {len(drawn)} figures: draw exactly one.", line)
     for output in drawn:

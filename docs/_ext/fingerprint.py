@@ -23,7 +23,18 @@ _SOURCES = (
     _EXTENSIONS / "cleaning.py",
     _EXTENSIONS / "pages.py",
 )
-_VARIABLES = ("JAX_", "XLA_", "LIBTPU", "CUDA_", "NVIDIA_", "TF_", "OMP_", "MKL_", "OPENBLAS_", "PYTHONHASHSEED")
+_VARIABLES = (
+    "JAX_",
+    "XLA_",
+    "LIBTPU",
+    "CUDA_",
+    "NVIDIA_",
+    "TF_",
+    "OMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "PYTHONHASHSEED",
+)
 _DEVICE_PROGRAM = "import jax, json; print(json.dumps([[d.platform, d.device_kind] for d in jax.devices()]))"
 
 
@@ -58,7 +69,9 @@ def devices() -> list[list[str]]:
     run = subprocess.run([sys.executable, "-c", _DEVICE_PROGRAM], capture_output=True, text=True, check=False)
     if run.returncode:
         reason = (run.stderr.strip().splitlines() or ["no message"])[-1]
-        raise RuntimeError(f"JAX does not start in {platform.python_implementation()} {platform.python_version()}: {reason}")
+        raise RuntimeError(
+            f"JAX does not start in {platform.python_implementation()} {platform.python_version()}: {reason}"
+        )
     return json.loads(run.stdout)
 
 
@@ -77,4 +90,7 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:
         return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )

@@ -64,14 +64,20 @@ def _run(client: NotebookClient, kernel: str) -> None:
     try:
         client.execute(env=environment())
     except NoSuchKernel:
-        raise pages.PageError(f"there is no kernel {kernel!r} here: install ipykernel, or name `python3`.") from None
+        raise pages.PageError(
+            f"there is no kernel {kernel!r} here: install ipykernel, or name `python3`."
+        ) from None
     except CellTimeoutError:
         raise pages.PageError(f"a cell took more than {client.timeout} s.", _line_reached(notebook)) from None
     except DeadKernelError:
-        raise pages.PageError("the kernel died: out of memory, or a crash in compiled code?", _line_reached(notebook)) from None
+        raise pages.PageError(
+            "the kernel died: out of memory, or a crash in compiled code?", _line_reached(notebook)
+        ) from None
     except CellExecutionError:
         failed = next(c for c in pages.code_cells(notebook) if _error(c) and "raises" not in c.metadata)
-        raise pages.PageError(_explain(failed), pages.line_of(notebook, failed) + _line_in_cell(failed)) from None
+        raise pages.PageError(
+            _explain(failed), pages.line_of(notebook, failed) + _line_in_cell(failed)
+        ) from None
 
 
 def _check_outcomes(notebook: NotebookNode) -> None:
@@ -80,11 +86,15 @@ def _check_outcomes(notebook: NotebookNode) -> None:
         if expected and not error:
             raise pages.PageError(f"the cell should raise {expected} but raised nothing.", line)
         if expected and error.ename != expected:
-            raise pages.PageError(f"the cell should raise {expected} but raised {error.ename}: {error.evalue}", line)
+            raise pages.PageError(
+                f"the cell should raise {expected} but raised {error.ename}: {error.evalue}", line
+            )
         stderr = "".join(o.text for o in cell.outputs if o.output_type == "stream" and o.name == "stderr")
         warned = cell.metadata.get("warns")
         if stderr and not (warned and warned in stderr):
-            raise pages.PageError(f"the cell wrote to stderr (name the class with `:warns:` if it should):\n{stderr}", line)
+            raise pages.PageError(
+                f"the cell wrote to stderr (name the class with `:warns:` if it should):\n{stderr}", line
+            )
         if warned and not stderr:
             raise pages.PageError(f"the cell should warn with {warned} but did not.", line)
 
@@ -123,4 +133,3 @@ def _seconds(cell: NotebookNode) -> float:
 def now() -> str:
     """Return the time of a build as a date and minute in UTC."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-

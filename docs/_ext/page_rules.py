@@ -38,7 +38,9 @@ def problems(path: Path) -> list[tuple[int, str]]:
         elif word := _FILLER.search(line):
             found.append((number, f"{word.group()!r}: say it without."))
     if path.parent.name == "learn" and path.name != "index.md":
-        found += [(1, f"a page of the path {rule}.") for mark, rule in _LESSON_MARKS.items() if mark not in marks]
+        found += [
+            (1, f"a page of the path {rule}.") for mark, rule in _LESSON_MARKS.items() if mark not in marks
+        ]
     if visible_cells > _MOST_CELLS:
         found.append((1, f"{visible_cells} cells: a page has at most {_MOST_CELLS}."))
     return found

@@ -10,6 +10,7 @@ import nbformat
 from myst_nb.core.read import read_myst_markdown_notebook
 from myst_parser.config.main import MdParserConfig
 
+
 class PageError(Exception):
     """What is wrong with a page, and in which line (counted from 1)."""
 
@@ -18,7 +19,9 @@ class PageError(Exception):
         self.line = line
 
 
-def read(text: str, path: str | Path | None = None, config: MdParserConfig | None = None) -> nbformat.NotebookNode:
+def read(
+    text: str, path: str | Path | None = None, config: MdParserConfig | None = None
+) -> nbformat.NotebookNode:
     """Return the page as a notebook without outputs; `metadata.source_map` holds each cell's line."""
     config = config or MdParserConfig(enable_extensions={"colon_fence"})
     notebook = read_myst_markdown_notebook(text, config=config, add_source_map=True, path=path)
@@ -56,9 +59,14 @@ def check(notebook: nbformat.NotebookNode) -> None:
     for cell in code_cells(notebook):
         tagged, named = "raises-exception" in cell.metadata.get("tags", []), "raises" in cell.metadata
         if tagged and not named:
-            raise PageError("the cell may raise but names no error class: add `:raises: NameOfTheError`.", line_of(notebook, cell))
+            raise PageError(
+                "the cell may raise but names no error class: add `:raises: NameOfTheError`.",
+                line_of(notebook, cell),
+            )
         if named and not tagged:
-            raise PageError("the cell names an error class: add `:tags: [raises-exception]`.", line_of(notebook, cell))
+            raise PageError(
+                "the cell names an error class: add `:tags: [raises-exception]`.", line_of(notebook, cell)
+            )
 
 
 def _fold_solution(cell: nbformat.NotebookNode) -> None:
@@ -66,4 +74,7 @@ def _fold_solution(cell: nbformat.NotebookNode) -> None:
     tags = cell.metadata.get("tags", [])
     if "solution" in tags:
         cell.metadata["tags"] = [*tags, "hide-cell"]
-        cell.metadata["mystnb"] = {"code_prompt_show": "Show a solution", "code_prompt_hide": "Hide the solution"}
+        cell.metadata["mystnb"] = {
+            "code_prompt_show": "Show a solution",
+            "code_prompt_hide": "Hide the solution",
+        }

@@ -31,7 +31,14 @@ def rows(app: Sphinx) -> list[dict[str, object]]:
         record = app.guide_store.latest(name)
         if record and record["seconds"]:
             seconds = record["seconds"]
-            found.append({"page": name, "cells": len(seconds), "seconds": round(sum(seconds), 1), "when": record["when"]})
+            found.append(
+                {
+                    "page": name,
+                    "cells": len(seconds),
+                    "seconds": round(sum(seconds), 1),
+                    "when": record["when"],
+                }
+            )
     return found
 
 

@@ -42,7 +42,9 @@ class Store:
         """Save `record` so that a reader sees either all of it or the one before."""
         path = self._path(page)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".partial", delete=False, encoding="utf-8") as file:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, suffix=".partial", delete=False, encoding="utf-8"
+        ) as file:
             json.dump(record, file, sort_keys=True)
             file.flush()
             os.fsync(file.fileno())

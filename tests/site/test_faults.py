@@ -33,7 +33,19 @@ def sphinx(folder, pages, conf=CONF, **environment):
     (source / "conf.py").write_text(conf.replace("../store", str(folder / "store")))
     for name, text in pages.items():
         (source / f"{name}.md").write_text(text)
-    command = [sys.executable, "-m", "sphinx", "-n", "-W", "--keep-going", "-q", "-b", "html", str(source), str(folder / "out")]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-n",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-b",
+        "html",
+        str(source),
+        str(folder / "out"),
+    ]
     variables = {**os.environ, "NO_COLOR": "1", **environment}
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=variables)
     return ran.returncode, ran.stdout + ran.stderr
@@ -97,7 +109,11 @@ def test_each_breakage_is_told_with_page_and_line(broken_site, name):
 
 
 def test_a_good_page_builds(build):
-    text = FRONT + cell("print(1 + 1)") + cell("1 / 0", ":tags: [raises-exception]", ":raises: ZeroDivisionError")
+    text = (
+        FRONT
+        + cell("print(1 + 1)")
+        + cell("1 / 0", ":tags: [raises-exception]", ":raises: ZeroDivisionError")
+    )
     code, printed = build(text)
     assert code == 0, printed
 

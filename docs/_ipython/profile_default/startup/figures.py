@@ -39,7 +39,12 @@ def _svg(figure):
     text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}\1)", text)
     text = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}\1"', text)
-    return re.sub(r"<svg [^>]*?viewBox=\"([^\"]+)\"[^>]*>", r'<svg viewBox="\1" role="img" aria-label="@@alt@@">', text, count=1)
+    return re.sub(
+        r"<svg [^>]*?viewBox=\"([^\"]+)\"[^>]*>",
+        r'<svg viewBox="\1" role="img" aria-label="@@alt@@">',
+        text,
+        count=1,
+    )
 
 
 def _number(value):
@@ -82,7 +87,11 @@ def _tables(figure):
 
 def _figure_html(figure):
     tables = "".join(_tables(figure))
-    data = f'<details class="figure-data"><summary>Data of this figure</summary>{tables}</details>' if tables else ""
+    data = (
+        f'<details class="figure-data"><summary>Data of this figure</summary>{tables}</details>'
+        if tables
+        else ""
+    )
     return f'<figure class="guide-figure">{_svg(figure)}@@caption@@{data}</figure>'
 
 
