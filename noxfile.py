@@ -210,7 +210,7 @@ def _run_claims(session: nox.Session, release: str, record: Path) -> None:
     # A configuration of its own: what an old release warns of is not the claims' business.
     session.run(
         program, "-m", "pytest", "tests/claims", "-c", "tests/claims/pytest.ini", "-p", "no:cacheprovider",
-        "-q", "--tb=no", "--no-summary", "--record", str(record), env={"JAX_PLATFORMS": "cpu"},
+        "-q", "--tb=short", "--no-summary", "--record", str(record), env={"JAX_PLATFORMS": "cpu"},
         success_codes=[0, 1, 5],  # 1: some claims do not hold, which is the news; 5: all are recorded already
     )  # fmt: skip
 

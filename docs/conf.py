@@ -7,6 +7,8 @@ from pathlib import Path
 _HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(_HERE))  # the site's own extensions: docs/_ext
 
+from _ext import inventory  # noqa: E402
+
 import jitguide  # noqa: E402 -- says in one line when JAX is missing or too old
 
 project = "The JIT guide"
@@ -28,6 +30,7 @@ extensions = [
     "_ext.boxes",
     "_ext.claims",
     "_ext.error_index",
+    "_ext.lighter",
     "_ext.status",
 ]
 
@@ -53,8 +56,9 @@ nitpick_ignore_regex = [
     (r"py:.*", r"jitguide\._.*"),  # parts of results, described where they stand
     (r"py:.*", r"(optional|callable|Axes|Callable|Mapping|Sequence|Any|T)"),  # words of annotations
 ]
-# The inventory is a file of the repository: the build is the same on line and off line.
-intersphinx_mapping = {}
+# The inventory is made from a list of names: the build is the same on line and off line.
+_INVENTORY = inventory.write(_HERE / "_data" / "jax_names.txt", _HERE.parent / "build" / "jax.inv")
+intersphinx_mapping = {"jax": (inventory.JAX_DOCS, _INVENTORY)}
 autodoc_typehints = "none"  # signatures show the annotations already
 autodoc_member_order = "bysource"
 linkcheck_timeout = 15

@@ -148,14 +148,34 @@ def digest(path):
     return hashlib.sha256(b"".join(texts)).hexdigest()[:16] if texts else ""
 
 
+# Errors of an experiment that cannot be set up on an old JAX; they say nothing about the sentence.
+_CANNOT_RUN = re.compile(
+    r"AttributeError: module 'jax|Unrecognized config option|new enum value must be|register_dataclass\(\) missing"
+)
+
+
 def verdict_of(report):
     """Return the verdict and its reason, without what differs from run to run."""
     if report.passed:
         return ["holds", ""]
     if report.skipped:
-        reason = report.longrepr[2].removeprefix("Skipped: ")
-        return ["not applicable", reason.removeprefix("not applicable: ")]
-    reason = getattr(report.longrepr, "reprcrash", report.longrepr)
-    reason = getattr(reason, "message", str(reason)).strip().splitlines()[0]
-    reason = re.sub(r"0x[0-9a-f]+", "0x...", re.sub(r"(/[\w.+-]+){2,}/", "", reason))
-    return ["does not hold", reason if len(reason) <= 200 else reason[:200].rsplit(" ", 1)[0] + " ..."]
+        return [
+            "not applicable",
+            report.longrepr[2].removeprefix("Skipped: ").removeprefix("not applicable: "),
+        ]
+    entries = getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", [])
+    lines = [line.strip() for entry in entries[-1:] for line in entry.lines]
+    message = [line[1:].strip() for line in lines if line.startswith("E ")] or str(
+        report.longrepr
+    ).splitlines()
+    error = message[-1] if message[0].endswith("(most recent call last):") else message[0]
+    statement = [line for line in lines if not line.startswith("E ")][:1]
+    if _CANNOT_RUN.search(error):
+        return ["not applicable", f"the experiment needs what this JAX lacks: {clean(error)}"]
+    return ["does not hold", clean(" gave ".join([*statement, error.removeprefix("AssertionError: ")]))]
+
+
+def clean(text):
+    """Return the text without paths and addresses, and not too long for a table."""
+    text = re.sub(r"0x[0-9a-f]+", "0x...", re.sub(r"(/[\w.+-]+){2,}/", "", text))
+    return text if len(text) <= 200 else text[:200].rsplit(" ", 1)[0] + " ..."

@@ -63,7 +63,7 @@ for name, f in {"sum": lambda x: jnp.sum(x * x), "elementwise": lambda x: x * x}
 facts["sum_value"] = float(jax.jit(lambda x: jnp.sum(x * x))(shards))
 facts["shard_shapes"] = sorted({s.data.shape for s in double(shards).addressable_shards})
 moved = jax.jit(lambda x: x + 1, in_shardings=NamedSharding(Mesh(np.array(devices[1:2]), ("i",)), P()))
-facts["in_shardings"] = sorted(d.id for d in moved(on[0]).devices())
+facts["in_shardings"] = message(lambda: sorted(d.id for d in moved(on[0]).devices()))
 facts["out_shardings"] = len(jax.jit(lambda x: x + 1, out_shardings=split)(x).devices())
 pmapped = []
 facts["pmap"] = jax.pmap(lambda x: pmapped.append(1) or x * 2)(jnp.arange(4.0)).tolist() + [len(pmapped)]
@@ -189,7 +189,7 @@ def test_reductions_of_sharded_arrays_communicate(facts):
     "`in_shardings` moves an argument that is committed to another device, without an error.",
 )
 def test_in_shardings_move_silently(facts):
-    assert facts["in_shardings"] == [1]
+    assert facts["in_shardings"] == "[1]"
 
 
 @pytest.mark.claim(

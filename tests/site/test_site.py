@@ -123,3 +123,22 @@ def test_status_is_also_data():
     assert {p.removesuffix(".html") for p in LESSONS} <= set(executed)
     assert all(row["cells"] > 0 and row["seconds"] > 0 for row in executed.values())
     assert status["environment"]["devices"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_icon_of_the_theme_is_drawn(page):
+    drawn = set(
+        re.findall(r"\.fa-([a-z-]+) \{", (ROOT / "docs" / "_static" / "guide.css").read_text("utf-8"))
+    )
+    used = {
+        name for icon in soup(page).select("[class*=fa-]") for name in icon["class"] if name.startswith("fa-")
+    }
+    assert {name.removeprefix("fa-") for name in used} - {
+        "solid",
+        "lg",
+        "fw",
+        "custom",
+        "regular",
+        "brands",
+    } <= drawn
+    assert "fontawesome" not in str(soup(page))
