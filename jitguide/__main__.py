@@ -9,12 +9,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jitguide import __version__, device_report, explain
+
 FOUND, UNKNOWN, USAGE = 0, 1, 2  # argparse itself exits with 2
 
 _DESCRIPTION = "Measure, watch and explain jax.jit."
-_EXPLAIN = "Explain an error, a warning or a log line of JAX, read from FILE or from standard input."
+_EXPLAIN = "Explain an error, a warning or a log line of JAX."
 _REPORT = "Report versions, device, processor and settings, without naming a host, a user or a path."
-_EPILOG = "Exit codes: 0 done or explained, 1 the text is unknown, 2 the command cannot be carried out."
+_EXIT_CODES = "Exit codes: 0 done or explained, 1 the text is unknown, 2 the command cannot be carried out."
+_EXAMPLES = f"""examples:
+  python -m jitguide explain traceback.txt
+  python -m jitguide explain "TypeError: JAX arrays are immutable"
+  python train.py 2>&1 | python -m jitguide explain
+
+{_EXIT_CODES}
+"""
+_HOW = "Name a file, write the text in quotes, or pipe it in."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,53 +37,71 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 if done or explained, 1 if `explain` does not know the text, 2 if the command cannot be carried out.
 
     Example:
-        >>> from pathlib import Path
         >>> main(["explain", "no-such-file.txt"])
         2
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal without × or µ must not end the program
-    return _report(options) if options.command == "report" else _explain(options)
+    if options.command == "report":
+        _print(device_report(), options.json)
+        return FOUND
+    if options.command == "explain":
+        return _explain(options)
+    parser.print_help(sys.stderr)
+    return USAGE
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="jitguide", description=_DESCRIPTION, epilog=_EPILOG)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{report,explain}")
+    parser = argparse.ArgumentParser(prog="jitguide", description=_DESCRIPTION, epilog=_EXIT_CODES)
+    parser.add_argument("--version", action="version", version=f"jitguide {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="{report,explain}")
     report = commands.add_parser("report", help=_REPORT, description=_REPORT)
-    explain = commands.add_parser("explain", help=_EXPLAIN, description=_EXPLAIN, epilog=_EPILOG)
-    explain.add_argument(
-        "file", nargs="?", default="-", metavar="FILE", help="a text file; - is standard input"
+    explaining = commands.add_parser(
+        "explain",
+        help=_EXPLAIN,
+        description=_EXPLAIN,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for command in (report, explain):
+    explaining.add_argument(
+        "source", nargs="?", default="-", help="a text file, or the text in quotes; - is standard input"
+    )
+    for command in (report, explaining):
         command.add_argument("--json", action="store_true", help="print JSON instead of text")
     return parser
 
 
-def _report(options: argparse.Namespace) -> int:
-    from jitguide._device import device_report  # imports JAX, which --help does not need
-
-    _print(device_report(), options.json)
-    return FOUND
-
-
 def _explain(options: argparse.Namespace) -> int:
-    from jitguide._errors import explain
-
     try:
-        text = _read(options.file)
+        text = _read(options.source)
     except OSError as error:
-        return _fail(f"Cannot read {options.file}: {error.strerror}. Name a text file, or pipe the text in.")
+        return _fail(f"Cannot read {options.source}: {error.strerror}. {_HOW}")
     if not text.strip():
-        return _fail("There is no text to explain. Name a file with a traceback, or pipe one in.")
+        return _fail(f"There is no text to explain. {_HOW}")
     found = explain(text)
     _print(found, options.json)
     return FOUND if found.found else UNKNOWN
 
 
-def _read(name: str) -> str:
-    if name != "-":
-        return Path(name).read_text(encoding="utf-8", errors="replace")
+def _read(source: str) -> str:
+    if source == "-":
+        return _standard_input()
+    # A message has spaces in it, and a misspelt name of a file hardly ever has.
+    if any(c.isspace() for c in source) and not _is_file(source):
+        return source
+    return Path(source).read_text(encoding="utf-8", errors="replace")
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long for a name, or not one at all
+        return False
+
+
+def _standard_input() -> str:
     if sys.stdin.isatty():
         sys.stderr.write("Paste the text and end it with Ctrl-D (on Windows: Ctrl-Z, Enter).\n")
     stream = getattr(sys.stdin, "buffer", None)  # a stand-in for standard input may have text only

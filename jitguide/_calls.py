@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from jitguide._reasons import Reason
 from jitguide._render import duration, html_table, table
+from jitguide._signature import show
 
 # From the least to the most work; the last two say that a call cannot be placed on this scale.
 OUTCOMES = (
@@ -136,6 +138,7 @@ class CallLog:
 
         Raises:
             AssertionError: Another number did; the message says which calls, and why.
+            TypeError: `expected` is no number.
         """
         self._assert("compiled", self.compiles, expected, lambda call: call.outcome == "compiled")
 
@@ -144,10 +147,12 @@ class CallLog:
 
         Raises:
             AssertionError: Another number did; the message says which calls, and why.
+            TypeError: `expected` is no number.
         """
         self._assert("traced", self.traces, expected, lambda call: call.trace is not None)
 
     def _assert(self, did: str, found: int, expected: int, which: Callable[[Call], bool]) -> None:
+        require_count(expected)
         calls = self.calls
         if any(call.outcome == "not counted" for call in calls):
             raise AssertionError(f"`{self.__name__}` was called {len(calls)} times. {_NOT_COUNTED}")
@@ -180,6 +185,16 @@ class CallLog:
         """Return the calls and their counts as JSON-ready data."""
         calls = [call.to_dict() for call in self.calls]
         return {"function": self.__name__, "counts": self.counts, "traces": self.traces, "calls": calls}
+
+
+def require_count(expected: Any) -> None:
+    """Raise unless `expected` is a number of times that something can happen."""
+    if isinstance(expected, bool) or not isinstance(expected, Integral) or expected < 0:
+        kind = ValueError if isinstance(expected, Integral) and expected < 0 else TypeError
+        raise kind(
+            f"`expected` must be a whole number of at least 0, and got {show(expected)} of type "
+            f"{type(expected).__name__}. Write it first, as in `assert_compiles(1)`."
+        )
 
 
 def _rows(calls: Sequence[Call]) -> list[list[str]]:
@@ -215,8 +230,6 @@ def _row(run: Sequence[Call]) -> list[str]:
 
 
 def _advices(calls: Sequence[Call]) -> list[str]:
-    """Return each advice among the reasons once, with the kind it belongs to, leaving out first calls."""
-    reasons = [
-        call.reason for call in calls if call.reason and call.reason.kind not in ("first call", "raised")
-    ]
+    """Return each advice among the reasons once, with the kind it belongs to."""
+    reasons = [call.reason for call in calls if call.reason and call.reason.kind not in _NEED_NO_ADVICE]
     return list(dict.fromkeys(f"{r.kind}: {r.advice}" for r in reasons))

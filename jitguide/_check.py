@@ -13,9 +13,11 @@ import jax.stages
 
 from jitguide import _jaxprs, _rules
 from jitguide._costs import Costs, compile_costs, run_costs
+from jitguide._jitted import require_jitted
 from jitguide._render import html_table
 from jitguide._rules import Finding
 from jitguide._signature import Signature, show, signature_of
+from jitguide._variants import refuse_deleted
 from jitguide._watch import Watched, at_top_level
 
 LOOKED_AT = (
@@ -59,22 +61,23 @@ class Findings:
     def _notes(self) -> list[str]:
         return [line for line in (str(self.costs), self.note) if line]
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         count = len(self.findings)
         if not count:
-            head = [f"{self.function}: nothing found. Looked at {', '.join(LOOKED_AT)}."]
-        else:
-            head = [f"{self.function}: {count} finding{'s' if count > 1 else ''}"]
+            return f"{self.function}: nothing found. Looked at {', '.join(LOOKED_AT)}."
+        return f"{self.function}: {count} finding{'s' if count > 1 else ''}"
+
+    def __repr__(self) -> str:
         lines = [
             f"{i}. {f.kind}: {f.sentence}\n   {f.advice} (See {f.page}.)"
             for i, f in enumerate(self.findings, 1)
         ]
-        return "\n".join([*head, *lines, *self._notes()])
+        return "\n".join([self._title(), *lines, *self._notes()])
 
     def _repr_html_(self) -> str:
-        title = repr(self).splitlines()[0]
+        header = ["finding", "what", "what to do", "page"]
         rows = [[f.kind, f.sentence, f.advice, f.page] for f in self.findings]
-        return html_table(["finding", "what", "what to do", "page"], rows, title=title, notes=self._notes())
+        return html_table(header, rows, title=self._title(), notes=self._notes())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the findings as JSON-ready data."""
@@ -99,6 +102,7 @@ def check(
 
     Raises:
         TypeError: `fn` is not a jitted function, or cannot be called with the arguments.
+        ValueError: An argument was deleted, so that the function cannot be run.
         RuntimeError: Called inside a function that is being traced.
 
     Example:
@@ -109,7 +113,7 @@ def check(
         ('retrace',)
     """
     fn, bound = _unwrap(fn)
-    examples = [bound + tuple(call) for call in calls]
+    examples = [bound + call for call in _validated(calls)]
     if args or kwargs or not examples:
         examples.insert(0, bound + args)
     signatures = [_signature(fn, example, kwargs) for example in examples]
@@ -127,6 +131,7 @@ def check(
     host = _jaxprs.host_calls(traced.jaxpr)
     found += _rules.host(host)
     if run and not host and not _is_abstract(first, kwargs):
+        refuse_deleted((first, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
         costs = run_costs(costs, fn, first, kwargs, copy=_donates(lowered))
         found += _rules.break_even(costs)
     return Findings(name, tuple(found), costs)
@@ -138,33 +143,24 @@ def _unwrap(fn: Any) -> tuple[Callable, tuple]:
     if isinstance(fn, types.MethodType) and isinstance(fn.__func__, jax.stages.Wrapped):
         fn, bound = fn.__func__, (fn.__self__,)
     fn = fn._fn if isinstance(fn, Watched) else fn
-    _refuse(fn)
-    return fn, bound
-
-
-def _refuse(fn: Any) -> None:
-    if isinstance(fn, jax.stages.Compiled):
-        raise TypeError(
-            "check(fn, ...) needs a jitted function, and this is a compiled program, which holds no trace to "
-            "look at. Pass the function that it was lowered from."
-        )
-    if not callable(fn):
-        raise TypeError(
-            f"check(fn, ...) needs a jitted function, and got {fn!r} of type {type(fn).__name__}, which "
-            "cannot be called."
-        )
-    if not (isinstance(fn, jax.stages.Wrapped) and hasattr(fn, "trace")):
-        name = getattr(fn, "__name__", type(fn).__name__)
-        call = name if name.isidentifier() else "fn"
-        raise TypeError(
-            f"check(fn, ...) needs a jitted function, and `{name}` is not jitted. "
-            f"Write check(jax.jit({call}), ...)."
-        )
+    require_jitted("check(fn, ...)", fn)
     if not at_top_level():
         raise RuntimeError(
             "check(fn, ...) compiles and runs the function, which cannot be done inside a function that is "
             "being traced. Call it outside of jit, grad and vmap."
         )
+    return fn, bound
+
+
+def _validated(calls: Any) -> list[tuple]:
+    """Return the example calls as tuples of positional arguments."""
+    for call in calls if isinstance(calls, list | tuple) else (calls,):
+        if not isinstance(call, list | tuple):
+            raise TypeError(
+                "`calls` must be a list of example calls, each a tuple of positional arguments, and got "
+                f"{show(call)} of type {type(call).__name__}. Write `calls=[(x,), (y,)]`."
+            )
+    return [tuple(call) for call in calls]
 
 
 def _signature(fn: Callable, args: tuple, kwargs: dict[str, Any]) -> Signature:

@@ -11,6 +11,7 @@ from typing import Any
 
 from jitguide import _render
 from jitguide._device import memory_limit
+from jitguide._variants import refuse_tracing
 
 _MIB = 2**20
 # Sizes of one array. Below 1 MiB the cost of a call dominates. On a CPU 64 MiB is beyond all caches of common
@@ -134,6 +135,7 @@ def peaks(*, quick: bool = True) -> Peaks:
 
     Raises:
         TypeError: If `quick` is neither True nor False.
+        RuntimeError: If it is called inside a function that JAX traces.
 
     Example:
         >>> from jitguide import peaks
@@ -147,6 +149,7 @@ def peaks(*, quick: bool = True) -> Peaks:
         raise TypeError(
             f"quick must be True or False, not {quick!r}. Write peaks(quick=False) for a longer measurement."
         )
+    refuse_tracing("peaks", ())
     (device,) = jax.block_until_ready(jnp.zeros(())).devices()
     return _measure(device, quick)
 

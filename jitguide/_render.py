@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Sequence
 
 _STYLE = (
@@ -22,6 +23,10 @@ _STYLE = (
     ".jg p{margin:.3em .8em}</style>"
 )
 
+# What HTML allows in no text: control characters, lone surrogates, and code points that are no characters.
+_PLANES = "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
+_FORBIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_PLANES}]")
+
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTE_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
@@ -29,15 +34,13 @@ _BYTE_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 def escape(text: object) -> str:
     """Return `text` as HTML text that can stand in an element or in a quoted attribute.
 
-    Control characters that HTML forbids are shown as the replacement character.
+    What HTML forbids, such as most control characters, is shown as the replacement character.
 
     Example:
         >>> escape('<b title="x">')
         '&lt;b title=&quot;x&quot;&gt;'
     """
-    safe = "".join(c if c >= " " or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in str(text))
-    safe = safe.encode("utf-8", "replace").decode("utf-8").replace("\x7f", "\N{REPLACEMENT CHARACTER}")
-    return html.escape(safe, quote=True)
+    return html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(text)), quote=True)
 
 
 def duration(seconds: float | None, digits: int = 2) -> str:

@@ -10,9 +10,11 @@ from typing import Any
 import jax
 
 from jitguide import _render
+from jitguide._jitted import hint_at_static, require_function
 from jitguide._peaks import CopyPeak, MatmulPeak, copier, peaks, rate
 from jitguide._stats import Ratio
 from jitguide._timing import compare
+from jitguide._variants import refuse_deleted, refuse_tracing
 
 # Below this the cost of a call is most of the time of a copy: on a CPU a call took about 10 µs when measured,
 # and a copy of 1 MiB as long.
@@ -143,8 +145,8 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
         A `Roofline`, in bytes and seconds.
 
     Raises:
-        TypeError: If `fn` is no function or a compiled program.
-        ValueError: If `fn` donates an argument, or neither takes nor returns an array.
+        TypeError: If `fn` is no function or a compiled program, or an argument is no array.
+        ValueError: If `fn` donates an argument, if one was deleted, or if there are no bytes to copy.
         RuntimeError: If it is called inside a function that JAX traces.
 
     Example:
@@ -154,9 +156,10 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
         >>> result.bytes_in, result.bytes_out
         (1048576, 1048576)
     """
-    _check_call(fn, (args, kwargs))
+    require_function("roofline(fn, ...)", fn)
+    _refuse_arguments((args, kwargs))
     jitted = fn if hasattr(fn, "lower") else jax.jit(fn)
-    lowered = jitted.lower(*args, **kwargs)
+    lowered = _lower(jitted, args, kwargs)
     bytes_in, bytes_out, dtype = _traffic(lowered)
     moved = bytes_in + bytes_out
     compiled = lowered.compile()
@@ -182,13 +185,13 @@ def _traffic(lowered: Any) -> tuple[int, int, str]:
     inputs, outputs = jax.tree.leaves(lowered.args_info), jax.tree.leaves(lowered.out_info)
     if any(getattr(leaf, "donated", False) for leaf in inputs):
         raise ValueError(
-            "fn donates an argument, and roofline calls it many times with the same arguments. "
-            "Pass a version without donate_argnums and donate_argnames."
+            "`fn` donates an argument, and roofline calls it many times with the same arguments. "
+            "Pass a version without `donate_argnums` and `donate_argnames`."
         )
     bytes_in, bytes_out = sum(map(_nbytes, inputs)), sum(map(_nbytes, outputs))
     if bytes_in + bytes_out == 0:
         raise ValueError(
-            "fn takes no array and returns none, so there is nothing to copy. Pass arrays as arguments."
+            "`fn` takes no bytes and returns none, so there is nothing to copy. Pass arrays that have elements."
         )
     return bytes_in, bytes_out, str(max(outputs or inputs, key=_nbytes).dtype)
 
@@ -233,16 +236,19 @@ def _percent(fraction: float | None, peak: str) -> str:
     return _MISSING if fraction is None else f"{_render.significant(100 * fraction)} % of {peak}"
 
 
-def _check_call(fn: Any, arguments: Any) -> None:
-    if not callable(fn):
+def _lower(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    try:
+        return jitted.lower(*args, **kwargs)
+    except TypeError as error:
+        hint_at_static("roofline", error)
+        raise
+
+
+def _refuse_arguments(arguments: tuple[tuple, dict[str, Any]]) -> None:
+    refuse_tracing("roofline", arguments)
+    refuse_deleted(arguments, "Make it again.")
+    if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(arguments)):
         raise TypeError(
-            f"fn must be a function, not {type(fn).__name__}. "
-            "Pass the function and its arguments apart: roofline(f, x) instead of roofline(f(x))."
-        )
-    if hasattr(fn, "cost_analysis") and not hasattr(fn, "lower"):
-        raise TypeError("fn is a compiled program. Pass the jitted function that it was compiled from.")
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arguments)):
-        raise RuntimeError(
-            "roofline was called inside a function that JAX is tracing, where nothing runs. "
-            "Call it outside, with arrays."
+            "roofline runs `fn`, and an argument is a `jax.ShapeDtypeStruct`, which has a shape but no "
+            "numbers. Pass an array of that shape."
         )

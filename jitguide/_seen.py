@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 from jitguide import _events
+from jitguide._calls import require_count
 from jitguide._render import duration, html_table, table
 
 _HEADER = ("function", "line", "traces", "lowerings", "compiles", "cache reads", "seconds")
@@ -43,11 +45,15 @@ class Seen:
         """Return how often a phase ("trace", "lower", "compile" or "read") ran, for one function or all.
 
         Raises:
+            ValueError: `phase` is none of the four.
+            TypeError: `of` is neither a function nor a name.
             RuntimeError: JAX did not report its work as expected, so there is no number to give.
         """
+        if phase not in _PHASES:
+            raise ValueError(f"`phase` must be one of {', '.join(map(repr, _PHASES))}, and got {phase!r}.")
+        name = _name_of(of)
         if not self._counted:
             raise RuntimeError(_BLIND)
-        name = getattr(of, "__name__", of)
         return sum(e.phase == phase and name in (None, e.function) for e in self._found)
 
     @property
@@ -106,6 +112,7 @@ def assert_compiles(expected: int, of: str | Callable | None = None) -> Iterator
 
     Raises:
         AssertionError: Another number was compiled; the message lists them with their lines.
+        TypeError: `expected` is no number, or `of` neither a function nor a name.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -116,6 +123,8 @@ def assert_compiles(expected: int, of: str | Callable | None = None) -> Iterator
         ...     for _ in range(3):
         ...         x = double(x)
     """
+    require_count(expected)
+    _name_of(of)  # raises before the block runs
     with Seen() as seen:
         yield seen
     _check(seen, "compile", expected, of)
@@ -131,6 +140,7 @@ def assert_traces(expected: int, of: str | Callable | None = None) -> Iterator[S
 
     Raises:
         AssertionError: Another number was traced; the message lists them with their lines.
+        TypeError: `expected` is no number, or `of` neither a function nor a name.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -140,6 +150,8 @@ def assert_traces(expected: int, of: str | Callable | None = None) -> Iterator[S
         >>> with assert_traces(1, of="<lambda>"):
         ...     x = double(double(x))
     """
+    require_count(expected)
+    _name_of(of)  # raises before the block runs
     with Seen() as seen:
         yield seen
     _check(seen, "trace", expected, of)
@@ -151,6 +163,19 @@ def _check(seen: Seen, phase: str, expected: int, of: str | Callable | None) -> 
     except RuntimeError as error:
         raise AssertionError(str(error)) from None
     if found != expected:
-        what = f" of `{getattr(of, '__name__', of)}`" if of is not None else ""
+        what = f" of `{_name_of(of)}`" if of is not None else ""
         counts = f"{phase.capitalize()}s{what} in this block: {found}; expected: {expected}."
         raise AssertionError(f"{counts}\n{seen!r}")
+
+
+def _name_of(function: Any) -> str | None:
+    """Return the name under which JAX reports a function; a name and None stand for themselves."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", function)
+    if name is None or isinstance(name, str):
+        return name
+    raise TypeError(
+        f"`of` must be a function or its name, and got {name!r} of type {type(name).__name__}. "
+        "Leave it out to count all functions."
+    )

@@ -14,15 +14,17 @@ import jax.stages
 from jitguide import _events
 from jitguide._calls import CallLog
 from jitguide._history import history_of
+from jitguide._jitted import require_jitted
 from jitguide._reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._seen import Seen
 from jitguide._signature import signature_of
 
-_OUTCOME = {  # of the deepest phase
-    "compile": "compiled",
-    "read": "read from the persistent cache",
-    "lower": "lowered",
+# Outcome of a call by the deepest phase that it reached, from the shallowest to the deepest.
+_OUTCOMES = {
     "trace": "traced",
+    "lower": "lowered",
+    "read": "read from the persistent cache",
+    "compile": "compiled",
 }
 
 
@@ -41,7 +43,7 @@ def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watch
         static: Names of static parameters; needed only where JAX does not tell them.
 
     Raises:
-        TypeError: `fn` is not a jitted function.
+        TypeError: `fn` is not a jitted function, or `static` holds something that is no name.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -54,36 +56,36 @@ def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watch
         >>> print(double.last.reason)
         `x` changed shape, float32[3] → float32[4]: jit compiles once per shape. Pad to a few sizes, or mask.
     """
+    static = _names(static)
     if fn is None:
+        if static:
+            raise TypeError("`static` goes with a function, and `fn` is None. Write watch(fn, static=...).")
         return Seen()
     if isinstance(fn, Watched):
         return Watched(fn._fn, static)
-    _refuse_what_is_not_jitted(fn)
+    _refuse_bound_method(fn)
+    require_jitted("watch(fn)", fn)
     return Watched(fn, static)
 
 
-def _refuse_what_is_not_jitted(fn: Any) -> None:
-    if isinstance(fn, jax.stages.Compiled):
-        raise TypeError(
-            "watch(fn) needs a jitted function, and this is a compiled program: it never traces or compiles "
-            "again, so there is nothing to watch. Pass the function that it was lowered from."
-        )
-    if not callable(fn):
-        raise TypeError(
-            f"watch(fn) needs a jitted function, and got {fn!r} of type {type(fn).__name__}, which cannot be "
-            "called."
-        )
+def _names(static: Any) -> tuple[str, ...]:
+    """Return the names in `static`; a single one may stand alone, as in `jax.jit`."""
+    names = (static,) if isinstance(static, str) or not isinstance(static, Iterable) else tuple(static)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"`static` must hold names of parameters, and holds {name!r} of type {type(name).__name__}. "
+                'Write `static=["n"]`.'
+            )
+    return names
+
+
+def _refuse_bound_method(fn: Any) -> None:
     if isinstance(fn, types.MethodType) and isinstance(fn.__func__, jax.stages.Wrapped):
         name = fn.__func__.__name__
         raise TypeError(
             f"watch(fn) needs the jitted function itself, and `{name}` is a method bound to an object. Watch "
-            f"it where the class defines it: write `@watch` above the line with `jax.jit`."
-        )
-    if not isinstance(fn, jax.stages.Wrapped):
-        name = getattr(fn, "__name__", type(fn).__name__)
-        call = name if name.isidentifier() else "fn"
-        raise TypeError(
-            f"watch(fn) needs a jitted function, and `{name}` is not jitted. Write watch(jax.jit({call}))."
+            "it where the class defines it: write `@watch` above the line with `jax.jit`."
         )
 
 
@@ -229,13 +231,7 @@ class Watched(CallLog):
 
 
 def _deepest(phases: dict[str, float]) -> str | None:
-    steps = {
-        "trace": "traced",
-        "lower": "lowered",
-        "read": "read from the persistent cache",
-        "compile": "compiled",
-    }
-    done = [outcome for phase, outcome in steps.items() if phase in phases]
+    done = [outcome for phase, outcome in _OUTCOMES.items() if phase in phases]
     return done[-1] if done else None
 
 

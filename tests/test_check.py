@@ -247,7 +247,7 @@ def plain(x):
 
 
 BAD = {
-    "not callable": ((3,), "got 3 of type int, which cannot be called."),
+    "not callable": ((3,), "`fn` is 3 of type int, which cannot be called."),
     "not jitted": ((plain, 1), "`plain` is not jitted. Write check(jax.jit(plain), ...)."),
     "too few arguments": ((jax.jit(plain),), "missing a required argument: 'x'. Pass example arguments"),
     "no array": ((jax.jit(plain), "abc"), "argument `x` is 'abc' of type str, which is no array"),
@@ -263,7 +263,7 @@ def test_what_cannot_be_checked_is_refused_in_words(args, message):
 
 
 def test_a_compiled_program_is_refused_in_words():
-    with pytest.raises(TypeError, match="holds no trace to look at"):
+    with pytest.raises(TypeError, match="is a Compiled object, which stands for one program"):
         check(jax.jit(plain).lower(1.0).compile(), 1.0)
 
 

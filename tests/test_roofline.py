@@ -240,19 +240,20 @@ def test_the_result_reads_well_in_html_and_data() -> None:
         (
             jnp.ones(3),
             TypeError,
-            "fn must be a function, not ArrayImpl. "
-            "Pass the function and its arguments apart: roofline(f, x) instead of roofline(f(x)).",
+            "roofline(fn, ...) needs a function, and `fn` is Array([1., 1., 1.], dtype=float32) of type "
+            "ArrayImpl, which cannot be called. Pass the function itself, not the result of calling it.",
         ),
         (
             jax.jit(jnp.sin).lower(1.0).compile(),
             TypeError,
-            "fn is a compiled program. Pass the jitted function that it was compiled from.",
+            "roofline(fn, ...) needs a function, and `fn` is a Compiled object, which stands for one program "
+            "and never traces again. Pass the function that it was made from.",
         ),
         (
             jax.jit(lambda x: x, donate_argnums=0),
             ValueError,
-            "fn donates an argument, and roofline calls it many times with the same arguments. "
-            "Pass a version without donate_argnums and donate_argnames.",
+            "`fn` donates an argument, and roofline calls it many times with the same arguments. "
+            "Pass a version without `donate_argnums` and `donate_argnames`.",
         ),
     ],
 )
@@ -263,7 +264,7 @@ def test_what_cannot_be_measured_is_refused(fn: Any, kind: type[Exception], mess
 
 
 def test_a_call_inside_a_traced_function_is_refused() -> None:
-    with pytest.raises(RuntimeError, match=r"roofline was called inside.*Call it outside, with arrays\."):
+    with pytest.raises(RuntimeError, match=r"`roofline` was called inside.*Call it outside, with arrays\."):
         jax.jit(lambda x: roofline(jnp.sin, x))(1.0)
 
 
@@ -276,5 +277,5 @@ def test_the_real_comparison_gives_seconds_and_the_ratio_to_the_copy() -> None:
 
 
 def test_a_function_without_arrays_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"takes no array and returns none.*Pass arrays as arguments\."):
+    with pytest.raises(ValueError, match=r"takes no bytes and returns none.*Pass arrays that have elements\."):
         roofline(lambda: None)

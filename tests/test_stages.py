@@ -349,7 +349,7 @@ def test_show_gives_the_stages_asked_for_in_their_own_order():
 
 
 def test_an_unknown_stage_is_refused():
-    message = "'mlir' is no stage. The stages are 'source', 'jaxpr', 'stablehlo', 'hlo'."
+    message = "show takes names of stages, and 'mlir' is none. Use 'source', 'jaxpr', 'stablehlo', 'hlo'."
     with pytest.raises(ValueError, match=re.escape(message)):
         looked_at("selu").show("mlir")
 
@@ -366,8 +366,8 @@ def test_to_dict_is_json_and_complete(name):
 
 def test_what_is_not_callable_is_refused():
     message = (
-        "stages needs a function, and `fn` is of type ndarray. Pass the function and then its arguments, as "
-        "in stages(f, x), not the result of calling it."
+        "stages(fn, ...) needs a function, and `fn` is array([1., 2., 3., 4., 5., 6., 7., 8.], dtype=float… of "
+        "type ndarray, which cannot be called. Pass the function itself, not the result of calling it."
     )
     with pytest.raises(TypeError, match=re.escape(message)):
         stages(X)
@@ -375,8 +375,8 @@ def test_what_is_not_callable_is_refused():
 
 def test_a_compiled_object_is_refused():
     message = (
-        "stages needs the function itself, and `fn` is a Compiled object, which no longer knows its source. "
-        "Pass the function from which it was made, plain or jitted."
+        "stages(fn, ...) needs a function, and `fn` is a Compiled object, which stands for one program and "
+        "never traces again. Pass the function that it was made from."
     )
     with pytest.raises(TypeError, match=re.escape(message)):
         stages(jax.jit(selu).lower(X).compile(), X)
@@ -387,7 +387,7 @@ def test_a_tracer_is_refused():
         "stages was called inside a function that JAX is tracing: an argument is a tracer of type "
         "float32[8]. Call stages outside of jit, grad and vmap, on arrays."
     )
-    with pytest.raises(TypeError, match=re.escape(message)):
+    with pytest.raises(RuntimeError, match=re.escape(message)):
         jax.jit(lambda x: stages(selu, x))(X)
 
 

@@ -926,7 +926,7 @@ def test_an_error_in_the_block_is_not_hidden_by_the_count():
 
 
 BAD = {
-    "number": (3, "got 3 of type int, which cannot be called"),
+    "number": (3, "`fn` is 3 of type int, which cannot be called"),
     "plain function": (_square, "`_square` is not jitted. Write watch(jax.jit(_square))."),
     "lambda": (lambda x: x, "`<lambda>` is not jitted. Write watch(jax.jit(fn))."),
 }
@@ -942,7 +942,7 @@ def test_what_cannot_be_watched_is_refused_in_words(fn, message):
 
 def test_a_compiled_program_and_a_bound_method_are_refused_in_words():
     compiled = jax.jit(_square).lower(1.0).compile()
-    with pytest.raises(TypeError, match="never traces or compiles again"):
+    with pytest.raises(TypeError, match="is a Compiled object, which stands for one program"):
         watch(compiled)
 
     class Model:

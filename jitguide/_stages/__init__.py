@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from jitguide._jitted import require_function
 from jitguide._stages.model import Constant, Equation, Fusion, Line, Stage
 from jitguide._stages.result import Stages, View
 
@@ -31,8 +32,8 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
         A `Stages`. Its `repr` says for each source line what it became; in a notebook it shows four columns.
 
     Raises:
-        TypeError: If `fn` is not callable or already lowered or compiled, or an argument is a tracer. JAX's
-            own errors, and those of `fn`, come through as they are.
+        TypeError: If `fn` is not callable, or already traced, lowered or compiled.
+        RuntimeError: If an argument is a tracer. JAX's own errors, and those of `fn`, come through as they are.
 
     Example:
         >>> import jax.numpy as jnp
@@ -45,26 +46,17 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
     """
     from jitguide._stages.build import build
 
-    _check(fn, args, kwargs)
+    require_function("stages(fn, ...)", fn)
+    _refuse_tracers(args, kwargs)
     # A method hands on the attributes of its jitted function, which would leave out `self`.
     jitted = hasattr(fn, "trace") and hasattr(fn, "lower") and not inspect.ismethod(fn)
     return build(fn, fn if jitted else jax.jit(fn), args, kwargs)
 
 
-def _check(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    if isinstance(fn, (jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled)):
-        raise TypeError(
-            f"stages needs the function itself, and `fn` is a {type(fn).__name__} object, which no longer "
-            "knows its source. Pass the function from which it was made, plain or jitted."
-        )
-    if not callable(fn):
-        raise TypeError(
-            f"stages needs a function, and `fn` is of type {type(fn).__name__}. Pass the function and then "
-            "its arguments, as in stages(f, x), not the result of calling it."
-        )
+def _refuse_tracers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     for leaf in jax.tree.leaves((args, kwargs)):
         if isinstance(leaf, jax.core.Tracer):
-            raise TypeError(
+            raise RuntimeError(
                 "stages was called inside a function that JAX is tracing: an argument is a tracer of type "
                 f"{jax.typeof(leaf)}. Call stages outside of jit, grad and vmap, on arrays."
             )

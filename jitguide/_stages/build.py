@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from jitguide._jitted import hint_at_static
 from jitguide._stages import facts, fallback, hlo_links, source, stablehlo, status
 from jitguide._stages import jaxpr as jaxpr_text
 from jitguide._stages.hlo import Instruction, Module, ordered
@@ -58,12 +59,7 @@ def _trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         return jitted.trace(*args, **kwargs)
     except TypeError as error:
-        # JAX's words for an argument that is no array; the function itself was not reached.
-        if "abstract array" in str(error) or "not a valid JAX type" in str(error):
-            error.add_note(
-                "stages takes the options of jit from the function: to make this argument static, pass "
-                "jax.jit(fn, static_argnames=...) in place of fn."
-            )
+        hint_at_static("stages", error)
         raise
 
 

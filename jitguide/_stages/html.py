@@ -16,9 +16,8 @@ from jitguide._render import escape
 from jitguide._stages.model import Line
 from jitguide._stages.view import counts
 
-_NUMBER = itertools.count(
-    1
-)  # HTML ids must differ between the views of a page, also of one result shown twice
+# HTML ids must differ between the views of a page, also of one result shown twice.
+_NUMBER = itertools.count(1)
 
 _STRUCK = {"unused", "not lowered"}
 _FADED = {"folded", "merged", "moves data"}
@@ -133,7 +132,7 @@ def _row(stages: Any, line: Line, stage: str, margin: str) -> str:
     text, tag = escape(line.text[indent:]), _TAGS.get("".join(marks))
     if tag:
         text, marks = f"<{tag}>{text}</{tag}>", []
-    text = line.text[:indent] + text
+    text = escape(line.text[:indent]) + text
     margin = f"~{margin}" if line.link == "inferred" else margin
     if stage == "source" and line.text and not line.equations:
         margin = str(line.source[0])

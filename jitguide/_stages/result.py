@@ -58,7 +58,9 @@ class Stages:
         """
         for name in names:
             if name not in NAMES:
-                raise ValueError(f"{name!r} is no stage. The stages are {', '.join(map(repr, NAMES))}.")
+                raise ValueError(
+                    f"show takes names of stages, and {name!r} is none. Use {', '.join(map(repr, NAMES))}."
+                )
         return View(self, tuple(n for n in NAMES if n in names) or NAMES)
 
     def diff(self, other: Stages) -> Any:

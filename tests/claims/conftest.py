@@ -159,20 +159,19 @@ def verdict_of(report):
     if report.passed:
         return ["holds", ""]
     if report.skipped:
-        return [
-            "not applicable",
-            report.longrepr[2].removeprefix("Skipped: ").removeprefix("not applicable: "),
-        ]
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        return ["not applicable", reason.removeprefix("not applicable: ")]
     entries = getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", [])
     lines = [line.strip() for entry in entries[-1:] for line in entry.lines]
-    message = [line[1:].strip() for line in lines if line.startswith("E ")] or str(
-        report.longrepr
-    ).splitlines()
+    message = [line[1:].strip() for line in lines if line.startswith("E ")]
+    message = message or str(report.longrepr).splitlines()
     error = message[-1] if message[0].endswith("(most recent call last):") else message[0]
-    statement = [line for line in lines if not line.startswith("E ")][:1]
+    error = next((line for line in message if line.startswith("Actual message:")), error)  # of `match=`
     if _CANNOT_RUN.search(error):
         return ["not applicable", f"the experiment needs what this JAX lacks: {clean(error)}"]
-    return ["does not hold", clean(" gave ".join([*statement, error.removeprefix("AssertionError: ")]))]
+    statement = [line for line in lines if not line.startswith(("E ", "raise "))][:1]
+    error = error.removeprefix("AssertionError: ").removeprefix("assert ")
+    return ["does not hold", clean(" – here: ".join([*statement, error]))]
 
 
 def clean(text):
