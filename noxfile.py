@@ -148,11 +148,11 @@ def bench(session: nox.Session) -> None:
 
 
 # The releases on which the claims are recorded, each with the first Python to try and what pip does not know
-# of it: the NumPy and SciPy of its time.
+# of it: the NumPy and SciPy of its time, and absl, which jax.export imported without requiring it.
 RELEASES = {
-    "0.4.30": ("3.11", "numpy<2.1", "scipy<1.14"),
-    "0.4.38": ("3.11", "numpy<2.3", "scipy<1.16"),
-    "0.5.3": ("3.11", "numpy<2.3", "scipy<1.16"),
+    "0.4.30": ("3.11", "numpy<2.1", "scipy<1.14", "absl-py"),
+    "0.4.38": ("3.11", "numpy<2.3", "scipy<1.16", "absl-py"),
+    "0.5.3": ("3.11", "numpy<2.3", "scipy<1.16", "absl-py"),
     "0.6.2": ("3.11", "numpy<2.4"),
     "0.7.2": ("3.11", "numpy<2.4"),
     "0.8.3": ("3.11",),

@@ -35,10 +35,10 @@ class Bench:
     """What to time, and with which instruments; tests put in a clock of their own.
 
     Attributes:
-        calls: The functions, baseline first; one of them may stand in the list twice.
+        calls: The functions, baseline first; each may stand in the list more than once.
         fresh: Returns the arguments of one call; called outside the timed part.
         once: Whether arguments serve one call only, so that a block is one call.
-        budget: Seconds for each function.
+        budget: Seconds for each function, over all its places in the list.
         seed: Of the order within the rounds.
         warm_up: Seconds for each function before anything is kept.
         clock: Returns seconds.
@@ -73,13 +73,14 @@ class Measured:
 
 def measure(bench: Bench) -> Measured:
     """Warm up, then time one block of every function a round until the answer is sharp or time is up."""
-    per_block = _calls_per_block([_warm(bench, call) for call in bench.calls], bench.once)
+    warm = {id(call): _warm(bench, call) for call in bench.calls}  # a function that stands twice is one
+    per_block = _calls_per_block([warm[id(call)] for call in bench.calls], bench.once)
     measured = Measured(per_block, [[] for _ in per_block], [0] * len(per_block))
     rng = np.random.default_rng(bench.seed)
-    start, share = bench.clock(), len(bench.calls)
+    start, share = bench.clock(), len(warm)
     look_at = 0.0  # sorting all ratios after every round would cost more than the blocks
     while True:
-        _round(bench, measured, rng.permutation(share))
+        _round(bench, measured, rng.permutation(len(bench.calls)))
         spent = (bench.clock() - start) / share
         if measured.rounds < FEWEST_ROUNDS:
             continue

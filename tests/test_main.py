@@ -9,9 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jitguide
 import pytest
 
+import jitguide
 from jitguide.__main__ import main
 
 ROOT = Path(__file__).parent.parent
@@ -44,7 +44,11 @@ def test_the_help_of_explain_shows_every_way_to_hand_over_a_text(capsys: pytest.
         main(["explain", "--help"])
     assert stopped.value.code == 0
     text = capsys.readouterr().out
-    for way in ("explain traceback.txt", 'explain "TypeError: JAX arrays are immutable"', "| python -m jitguide"):
+    for way in (
+        "explain traceback.txt",
+        'explain "TypeError: JAX arrays are immutable"',
+        "| python -m jitguide",
+    ):
         assert way in text
 
 

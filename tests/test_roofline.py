@@ -277,5 +277,7 @@ def test_the_real_comparison_gives_seconds_and_the_ratio_to_the_copy() -> None:
 
 
 def test_a_function_without_arrays_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"takes no bytes and returns none.*Pass arrays that have elements\."):
+    with pytest.raises(
+        ValueError, match=r"takes no bytes and returns none.*Pass arrays that have elements\."
+    ):
         roofline(lambda: None)

@@ -366,7 +366,7 @@ def test_to_dict_is_json_and_complete(name):
 
 def test_what_is_not_callable_is_refused():
     message = (
-        "stages(fn, ...) needs a function, and `fn` is array([1., 2., 3., 4., 5., 6., 7., 8.], dtype=float… of "
+        "stages(fn, ...) needs a function, and `fn` is array([1., 2., 3., 4., 5., 6., 7., 8.], dtype=f… of "
         "type ndarray, which cannot be called. Pass the function itself, not the result of calling it."
     )
     with pytest.raises(TypeError, match=re.escape(message)):
