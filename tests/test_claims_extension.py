@@ -1,12 +1,21 @@
-"""The claims are read off their tests without importing them."""
+"""The claims are read off their tests without importing them, and a build refuses what they cannot carry."""
 
-from _ext import claims
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
-SOURCE = '''
+import jax
+import pytest
+from _ext import claims, ledger
+
+ROOT = Path(__file__).parents[1]
+SOURCE = """
 import nothing_of_that_name
 import pytest
 
-@pytest.mark.claim("snow-is-white", "Snow is white.", seeds="S000-01")
+@pytest.mark.claim("snow-is-white", "Snow is white.", seeds="S000-01 S001-02")
 @pytest.mark.parametrize("x", [1])
 def test_snow(x):
     assert x
@@ -14,12 +23,122 @@ def test_snow(x):
 @pytest.mark.wrong_twin("snow-is-white")
 def test_wrong_twin():
     assert False
-'''
+"""
 
 
-def test_a_claim_has_id_sentence_topic_and_code(tmp_path):
-    (tmp_path / "test_cold_things.py").write_text(SOURCE)
+def test_a_claim_has_id_sentence_topic_rows_and_code(tmp_path):
+    (tmp_path / "test_pages_cold_things.py").write_text(SOURCE)
     ((name, claim),) = claims.load(tmp_path).items()
     assert (name, claim.sentence, claim.topic) == ("snow-is-white", "Snow is white.", "cold things")
+    assert claim.seeds == ("S000-01", "S001-02")
     assert claim.code.startswith("def test_snow(x):")
     assert "wrong_twin" not in claim.code
+
+
+CONF = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {docs!r})
+from _ext import claims, ledger
+claims.FOLDER = Path({folder!r}) / "tests"
+ledger.CLAIMS = Path({folder!r}) / "claims.json"
+ledger.SOURCES = Path({folder!r}) / "sources.json"
+claims.load.__defaults__ = (claims.FOLDER,)
+ledger.recording.__defaults__ = (ledger.CLAIMS,)
+ledger.rows.__defaults__ = (ledger.SOURCES,)
+project = "small"
+extensions = ["myst_nb", "_ext.claims"]
+html_theme = "basic"
+"""
+ROW = {"id": "S000-01", "verdict": "holds", "restated": "Snow is white.", "evidence": "Seen."}
+ROW |= {"claims": ["snow-is-white"], "page": "index", "heading": "Snow"}
+PAGES = {
+    "index": "# Snow\n\nSnow is white {claim}`snow-is-white`.\n\n"
+    "```{toctree}\nreference/claims\nreference/five-tutorials\nreference/what-changed\n```\n",
+    "reference/claims": "# Claims\n\n```{claims-table}\n```\n",
+    "reference/five-tutorials": "# Five\n\n```{five-tutorials}\n```\n",
+    "reference/what-changed": "# Changed\n\n```{recorded} snow-is-white\n```\n\n```{changes}\n```\n",
+}
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Build a small site with one claim; return exit code, what was printed, and the folder of the pages."""
+
+    def run(verdicts="-+", row=ROW, **pages):
+        (tmp_path / "tests").mkdir()
+        (tmp_path / "tests" / "test_cold_things.py").write_text(SOURCE)
+        releases = [{"jax": "0.0.1"}, {"jax": jax.__version__}]
+        claim = {"verdicts": verdicts, "reasons": {"0.0.1": "assert snow == 'white' – here: 'grey'"}}
+        document = {"releases": releases, "claims": {"snow-is-white": claim}}
+        (tmp_path / "claims.json").write_text(json.dumps(document))
+        (tmp_path / "sources.json").write_text(json.dumps([row]))
+        source = tmp_path / "docs"
+        for name, text in {**PAGES, **pages}.items():
+            path = source / f"{name}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (source / "conf.py").write_text(CONF.format(docs=str(ROOT / "docs"), folder=str(tmp_path)))
+        command = [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-n",
+            "-W",
+            "--keep-going",
+            "-q",
+            str(source),
+            str(tmp_path / "out"),
+        ]
+        ran = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            env={**os.environ, "NO_COLOR": "1"},
+        )
+        return ran.returncode, ran.stdout + ran.stderr, tmp_path / "out"
+
+    return run
+
+
+@pytest.mark.slow
+def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
+    code, printed, out = build()
+    assert code == 0, printed
+    index, page = (out / "index.html").read_text(), (out / "reference" / "claims.html").read_text()
+    assert 'href="reference/claims.html#claim-snow-is-white"' in index
+    assert f"Proved: Snow is white. Seen to hold on JAX {jax.__version__} (1 of 2 releases tried)." in index
+    assert 'id="claim-snow-is-white" data-verdicts="-+"' in page
+    assert "✗ does not hold" in page
+    assert "Cited in" in page
+    assert 'href="five-tutorials.html#row-S000-01"' in page
+    assert 'href="../index.html#snow"' in (out / "reference" / "five-tutorials.html").read_text()
+    assert "compared with 0.0.1" in (out / "reference" / "what-changed.html").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"verdicts": "+-"}, f"the claim 'snow-is-white' was seen to fail on JAX {jax.__version__}."),
+        ({"index": PAGES["index"].replace("snow-is-white", "no-such")}, "index.md:3: WARNING: unknown claim 'no-such'"),
+        ({"row": {**ROW, "heading": "Rain"}}, "row S000-01 of sources.json: there is no heading 'Rain' in 'index'."),
+        (
+            {"row": {**ROW, "claims": []}, "index": PAGES["index"].replace(" {claim}`snow-is-white`", ""),
+             "reference/what-changed": "# Changed\n"},
+            "no page cites the claim 'snow-is-white' of test_cold_things.py",
+        ),
+    ],
+    ids=["fails on this JAX", "unknown", "dead heading", "cited nowhere"],
+)  # fmt: skip
+def test_a_claim_that_cannot_stand_fails_the_build(build, change, message):
+    code, printed, _ = build(**change)
+    assert code != 0
+    assert message in printed
+
+
+def test_the_recording_of_the_project_knows_every_claim():
+    missing = set(claims.load()) - set(ledger.recording().verdicts)
+    assert not missing, f"not recorded: {sorted(missing)}; run `nox -s versions`"

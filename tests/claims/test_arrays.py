@@ -175,7 +175,7 @@ def test_promotion_prefers_the_floating_type():
 )
 def test_out_is_not_supported():
     x = jnp.ones(2)
-    with pytest.raises(NotImplementedError, match="out"):
+    with pytest.raises((NotImplementedError, TypeError), match="out"):
         jnp.add(x, 1, out=x)
 
 
