@@ -16,7 +16,8 @@ Check = float | Callable[[Any, Any], Any] | None
 _ROUNDINGS = 8
 _NUMBERS = (bool, int, float, complex)  # Python's own: their dtype follows from what they meet
 _ADVICE = (
-    "Mend the wrong one, pass a larger `check` if both are right, or `check=None` to time them all the same."
+    "Mend the wrong one; pass `setup` if one of them changes its arguments, a larger `check` if both are right, "
+    "or `check=None` to time them all the same."
 )
 
 
@@ -91,9 +92,10 @@ def require_arrays(name: str, result: Any) -> None:
             "`check=None` to time it all the same."
         )
     for path, leaf in leaves:
-        if not isinstance(leaf, (jax.Array, np.ndarray, np.generic, *_NUMBERS)):
+        holds_objects = isinstance(leaf, np.ndarray) and leaf.dtype == object
+        if holds_objects or not isinstance(leaf, (jax.Array, np.ndarray, np.generic, *_NUMBERS)):
             raise TypeError(
-                f"The variant {name!r} returns a {type(leaf).__name__} at "
+                f"The variant {name!r} returns a {type(leaf).__name__}{' of objects' * holds_objects} at "
                 f"result{jax.tree_util.keystr(path)}, which is neither an array nor a number. "
                 "Return arrays only, or pass a function of both results as `check`."
             )

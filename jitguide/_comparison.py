@@ -40,12 +40,12 @@ class Timing:
 
     @cached_property
     def low(self) -> float:
-        """Seconds of a fast call: a tenth of the blocks is faster."""
+        """Seconds of a fast call, which a tenth of the blocks undercut."""
         return float(np.quantile(self.seconds, 0.1))
 
     @cached_property
     def high(self) -> float:
-        """Seconds of a slow call: a tenth of the blocks is slower."""
+        """Seconds of a slow call, which a tenth of the blocks exceed."""
         return float(np.quantile(self.seconds, 0.9))
 
     @property

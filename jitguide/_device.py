@@ -10,6 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
+import jaxlib
+import numpy as np
+
 from jitguide import _render
 from jitguide._errors._text import clean, first_sentence
 
@@ -135,10 +139,6 @@ def device_report() -> DeviceReport:
         >>> report.device_count >= 1, report.problem is None
         (True, True)
     """
-    import jax
-    import jaxlib
-    import numpy as np
-
     found, precision = _backend(), jax.config.jax_default_matmul_precision
     return DeviceReport(
         jax=jax.__version__,
@@ -160,7 +160,6 @@ def device_report() -> DeviceReport:
 
 
 def _backend() -> dict[str, Any]:
-    import jax
 
     try:
         devices = jax.devices()
@@ -193,7 +192,6 @@ def memory_limit(device: Any) -> int | None:
 
 
 def _changed_options() -> list[tuple[str, str]]:
-    import jax
 
     def changed(name: str, default: Any) -> bool:
         value = getattr(jax.config, name, default)

@@ -9,6 +9,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 from jitguide import _render
 from jitguide._device import memory_limit
 from jitguide._variants import refuse_tracing
@@ -142,9 +145,6 @@ def peaks(*, quick: bool = True) -> Peaks:
         >>> [copy.working_set // 2**20 for copy in peaks().copies][:3]
         [2, 8, 32]
     """
-    import jax
-    import jax.numpy as jnp
-
     if not isinstance(quick, bool):
         raise TypeError(
             f"quick must be True or False, not {quick!r}. Write peaks(quick=False) for a longer measurement."
@@ -156,7 +156,6 @@ def peaks(*, quick: bool = True) -> Peaks:
 
 @functools.cache
 def _measure(device: Any, quick: bool) -> Peaks:
-    import jax
 
     bursts = _QUICK_BURSTS if quick else _THOROUGH_BURSTS
     on_cpu = device.platform == "cpu"
@@ -178,15 +177,11 @@ def copier(nbytes: int) -> Callable[[], Any]:
 
     The destination is donated, because fresh memory costs more than the copy itself from about 32 MiB on.
     """
-    import jax
-    import jax.numpy as jnp
-
     program = jax.jit(lambda source, _: jnp.copy(source), donate_argnums=1, keep_unused=True)
     return _into_donated(program, (max(nbytes, 1),), "uint8")
 
 
 def _into_donated(program: Callable[..., Any], shape: tuple[int, ...], dtype: str) -> Callable[[], Any]:
-    import jax.numpy as jnp
 
     source, out = jnp.ones(shape, dtype), jnp.zeros(shape, dtype)
 
@@ -199,7 +194,6 @@ def _into_donated(program: Callable[..., Any], shape: tuple[int, ...], dtype: st
 
 
 def _copy_peak(nbytes: int, bursts: int) -> CopyPeak:
-    import jax
 
     scale = jax.jit(lambda source, _: source * 1.5, donate_argnums=1, keep_unused=True)
     steps = (copier(nbytes), _into_donated(scale, (nbytes // 4,), "float32"))
@@ -208,7 +202,6 @@ def _copy_peak(nbytes: int, bursts: int) -> CopyPeak:
 
 
 def _matmul_peak(dtype: str, sizes: tuple[int, ...], bursts: int) -> MatmulPeak:
-    import jax
 
     product = jax.jit(lambda a, _: a @ a, donate_argnums=1, keep_unused=True)
     found = MatmulPeak(dtype, sizes[0], 0.0)
@@ -224,7 +217,6 @@ def best_seconds(
     step: Callable[[], Any], bursts: int, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     """Return the seconds of one call in the fastest of `bursts` bursts; each burst waits once, at its end."""
-    import jax
 
     def burst(calls: int) -> float:
         start = clock()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -64,7 +65,7 @@ class Phases:
                 jitted one on the same arguments.
 
         Returns:
-            The number of calls, at least 1; infinity if a jitted call is no faster.
+            A whole number of calls, at least 1; infinity if a jitted call is no faster.
 
         Raises:
             TypeError: `eager` is neither a number nor a function.
@@ -90,7 +91,7 @@ class Phases:
                 "itself to have it timed."
             )
         saved = float(eager) - self.steady
-        return max((self.first_call - self.steady) / saved, 1.0) if saved > 0 else math.inf
+        return float(max(math.ceil((self.first_call - self.steady) / saved), 1)) if saved > 0 else math.inf
 
     def _seconds_of(self, eager: Callable) -> float:
         if self._jitted is None or self._fresh is None:
@@ -110,11 +111,16 @@ class Phases:
         # The ratio is sure where the times are not, so it is applied to the time that `steady` was.
         return self.steady / result.speedup("eager").value
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the steps of the first call as one stacked bar; needs matplotlib."""
+    def plot(self, ax: Axes | None = None, *, eager: float | Callable | None = None) -> Axes:
+        """Draw the steps of the first call as one stacked bar over a later call; needs matplotlib.
+
+        Args:
+            ax: Where to draw; a new figure if left out.
+            eager: As for `break_even`, whose answer then stands beside the later call.
+        """
         from jitguide._plots import plot_phases
 
-        return plot_phases(self, ax)
+        return plot_phases(self, None if eager is None else self.break_even(eager), ax)
 
     def _rows(self) -> list[tuple[str, str, str]]:
         rows = [
@@ -215,7 +221,8 @@ def _timed(seconds: dict[str, float], step: str, action: Callable[[], Any]) -> A
 def _new_jit(fn: Callable) -> tuple[Any, tuple[str, ...]]:
     """Return `fn` jitted anew, as a function that no cache of JAX has seen, and notes."""
     fn = fn._fn if isinstance(fn, Watched) else fn
-    if not isinstance(fn, jax.stages.Wrapped):
+    # JAX 0.10 counts the bound method of a jitted function as one, and its original has lost `self`.
+    if isinstance(fn, types.MethodType) or not isinstance(fn, jax.stages.Wrapped):
         return jax.jit(_renewed(fn)), ()
     plain, info = getattr(fn, "__wrapped__", None), getattr(fn, "_jit_info", None)
     if plain is None or info is None:  # both private in part: without them, time what can be timed

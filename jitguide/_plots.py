@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ratios = [comparison.speedup(name) for name in names]
     arms = [[r.value - r.low for r in ratios], [r.high - r.value for r in ratios]]
     places = range(len(names))
-    ax.axvline(1, linestyle=":", color="C7")
+    ax.axvline(1, linestyle=":", color="C7", label=f"as fast as “{comparison.baseline}”")
     ax.errorbar(
         [r.value for r in ratios], places, xerr=arms, fmt="o", capsize=3, label="speed-up with 95 % interval"
     )
@@ -31,20 +33,26 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(names) - 0.5, -0.5)
     if max(r.high for r in ratios) > _LOGARITHMIC * min(r.low for r in ratios):
         ax.set_xscale("log")
-    ax.set_xlabel(f"speed-up over “{comparison.baseline}” (times)")
+    ax.set(xlabel=f"speed-up over “{comparison.baseline}” (times)", ylabel="variant")
     return ax
 
 
-def plot_phases(phases: Phases, ax: Axes | None = None) -> Axes:
-    """Draw the steps of the first call as one stacked bar in milliseconds."""
-    ax = ax or _new_axes(height=1.6)
+def plot_phases(phases: Phases, break_even: float | None = None, ax: Axes | None = None) -> Axes:
+    """Draw the steps of the first call as one stacked bar in milliseconds, over a later call."""
+    ax = ax or _new_axes(height=2.0)
     left = 0.0
     for step in ("trace", "lower", "compile", "first_run"):
         width = getattr(phases, step) * _MILLISECONDS
         ax.barh(["first call"], [width], left=[left], label=step.replace("_", " "))
         left += width
-    ax.set_xlabel("time (ms)")
-    ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    later = phases.steady * _MILLISECONDS
+    ax.barh(["later call"], [later], label="later call")
+    if break_even is not None:
+        words = f"even after {break_even:.0f} calls" if break_even < math.inf else "never even"
+        ax.annotate(words, (later, "later call"), xytext=(6, 0), textcoords="offset points", va="center")
+    ax.invert_yaxis()
+    ax.set(xlabel="time (ms)", ylabel="call")
+    ax.legend(ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     return ax
 
 
@@ -56,6 +64,9 @@ def plot_scaling(scaling: Scaling, ax: Axes | None = None) -> Axes:
         (line,) = ax.plot(scaling.sizes, [t.median for t in timings], marker="o", label=name)
         low, high = [t.low for t in timings], [t.high for t in timings]
         ax.fill_between(scaling.sizes, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+    for a, b in permutations(scaling.names, 2):
+        if (size := scaling.crossover(a, b)) is not None:
+            ax.axvline(size, linestyle=":", color="C7", label=f"“{b}” overtakes “{a}” at {size:.2g}")
     ax.set(xscale="log", yscale="log", xlabel="size", ylabel="time of a call (s)")
     ax.legend()
     return ax

@@ -62,12 +62,12 @@ class Roofline:
 
     @property
     def bytes_moved(self) -> int:
-        """Bytes that any program for this function moves: its arguments in, its results out."""
+        """Bytes that any program for this function moves, its arguments in and its results out."""
         return self.bytes_in + self.bytes_out
 
     @property
     def passes(self) -> float | None:
-        """How often the program goes over its data: bytes accessed over bytes moved."""
+        """How often the program goes over its data, which is bytes accessed over bytes moved."""
         return None if self.bytes_accessed is None else self.bytes_accessed / self.bytes_moved
 
     @property

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Seconds for each variant at each size: with many points on a curve, each needs less care.
 _BUDGET = 0.2
+_OPTIONS = {"baseline", "budget", "check", "control", "seed"}
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ def scaling(
         ((10, 100), ('plain', 'jit'))
     """
     refuse_tracing("scaling", ())
+    _validate_options(compare_options)
     sizes = _validated(make_args, sizes)
     options = {"budget": _BUDGET, **compare_options}
     comparisons = []
@@ -129,6 +131,19 @@ def scaling(
         made = make_args(size)
         comparisons.append(compare(variants, *(made if isinstance(made, tuple) else (made,)), **options))
     return Scaling(sizes, tuple(comparisons))
+
+
+def _validate_options(options: dict[str, Any]) -> None:
+    if "setup" in options:
+        raise TypeError(
+            "`setup` makes arguments without knowing the size, so `scaling` cannot use it. Make fresh arguments "
+            "in `make_args`, and let the variants copy what they change."
+        )
+    if unknown := sorted(set(options) - _OPTIONS):
+        raise TypeError(
+            f"`scaling` has no option {', '.join(map(repr, unknown))}. Use those of `compare`: "
+            f"{', '.join(sorted(_OPTIONS))}; what the variants need comes from `make_args`."
+        )
 
 
 def _validated(make_args: Any, sizes: Any) -> tuple:
@@ -152,7 +167,7 @@ def _validated(make_args: Any, sizes: Any) -> tuple:
             raise TypeError(
                 f"`sizes` must hold numbers, and holds {size!r}. Make the arguments in `make_args`."
             )
-    if sizes[0] <= 0 or any(later <= size for size, later in pairwise(sizes)):
+    if not sizes[0] > 0 or any(not later > size for size, later in pairwise(sizes)):
         raise ValueError(f"`sizes` must be positive and increasing, and got {list(sizes)}. Sort them.")
     return sizes
 

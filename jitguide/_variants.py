@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any
 
 import jax
+import numpy as np
 
 from jitguide._agreement import Check, require_agreement, require_arrays, validate_check
 from jitguide._watch import at_top_level
@@ -18,7 +19,7 @@ Arguments = tuple[tuple, dict[str, Any]]
 def validate(variants: Any, baseline: Any, budget: Any, check: Any, setup: Any, arguments: Arguments) -> None:
     """Raise on arguments of `compare` that cannot work."""
     _validate_variants(variants)
-    if baseline is not None and baseline not in variants:
+    if baseline is not None and (not isinstance(baseline, str) or baseline not in variants):
         known = ", ".join(repr(name) for name in variants)
         raise ValueError(f"`baseline` is {baseline!r}, which is not among the variants. Use one of {known}.")
     validate_budget(budget)
@@ -60,7 +61,7 @@ def _validate_variants(variants: Any) -> None:
 def validate_budget(budget: Any) -> None:
     """Raise unless `budget` is a positive number of seconds."""
     advice = "Leave it out for half a second for each variant."
-    if isinstance(budget, bool) or not isinstance(budget, (int, float)):
+    if isinstance(budget, bool) or not isinstance(budget, (int, float, np.number)):
         raise TypeError(f"`budget` must be a number of seconds, and got {budget!r}. {advice}")
     if not 0 < budget < math.inf:
         raise ValueError(f"`budget` must be a positive number of seconds, and got {budget!r}. {advice}")
@@ -105,7 +106,7 @@ def first_calls(
         arguments = fresh()
         refuse_deleted(arguments, "Make it again, or pass `setup`, which makes fresh ones for every call.")
         seconds[name], result = _first_call(name, variants[name], arguments)
-        if isinstance(check, (int, float)):
+        if check is not None and not callable(check):
             require_arrays(name, result)
         if name == baseline:
             trusted = result

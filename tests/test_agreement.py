@@ -138,3 +138,14 @@ def test_a_check_of_another_type_is_refused(check):
 def test_a_tolerance_that_cannot_be_met_is_refused(check):
     with pytest.raises(ValueError, match="`check` must be a relative tolerance of at least 0, and got"):
         validate_check(check)
+
+
+def test_an_array_of_objects_is_refused_without_its_address():
+    with pytest.raises(TypeError, match=r"returns a ndarray of objects at result") as error:
+        require_arrays("a", np.array([object()]))
+    assert "0x" not in str(error.value)
+
+
+def test_a_disagreement_mentions_changed_arguments():
+    with pytest.raises(ValueError, match="pass `setup` if one of them changes its arguments"):
+        require_agreement(1e-3, ("a", np.ones(2)), ("b", np.zeros(2)))

@@ -51,9 +51,9 @@ extensions = ["myst_nb", "_ext.claims"]
 html_theme = "basic"
 """
 ROW = {"id": "S000-01", "verdict": "holds", "restated": "Snow is white.", "evidence": "Seen."}
-ROW |= {"claims": ["snow-is-white"], "page": "index", "heading": "Snow"}
+ROW |= {"claims": ["snow-is-white"], "page": "index", "heading": "Its colour"}
 PAGES = {
-    "index": "# Snow\n\nSnow is white {claim}`snow-is-white`.\n\n"
+    "index": "# Snow\n\n## Its colour\n\nSnow is white {claim}`snow-is-white`.\n\n"
     "```{toctree}\nreference/claims\nreference/five-tutorials\nreference/what-changed\n```\n",
     "reference/claims": "# Claims\n\n```{claims-table}\n```\n",
     "reference/five-tutorials": "# Five\n\n```{five-tutorials}\n```\n",
@@ -114,7 +114,7 @@ def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
     assert "✗ does not hold" in page
     assert "Cited in" in page
     assert 'href="five-tutorials.html#row-S000-01"' in page
-    assert 'href="../index.html#snow"' in (out / "reference" / "five-tutorials.html").read_text()
+    assert 'href="../index.html#its-colour"' in (out / "reference" / "five-tutorials.html").read_text()
     assert "compared with 0.0.1" in (out / "reference" / "what-changed.html").read_text()
 
 
@@ -123,7 +123,7 @@ def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
     ("change", "message"),
     [
         ({"verdicts": "+-"}, f"the claim 'snow-is-white' was seen to fail on JAX {jax.__version__}."),
-        ({"index": PAGES["index"].replace("snow-is-white", "no-such")}, "index.md:3: WARNING: unknown claim 'no-such'"),
+        ({"index": PAGES["index"].replace("snow-is-white", "no-such")}, "index.md:5: WARNING: unknown claim 'no-such'"),
         ({"row": {**ROW, "heading": "Rain"}}, "row S000-01 of sources.json: there is no heading 'Rain' in 'index'."),
         (
             {"row": {**ROW, "claims": []}, "index": PAGES["index"].replace(" {claim}`snow-is-white`", ""),

@@ -161,3 +161,18 @@ def test_the_views_show_every_step():
     ]
     assert "first run" in by_hand()._repr_html_()
     assert json.loads(json.dumps(by_hand().to_dict()))["first_call"] == 10.5
+
+
+def test_a_jitted_method_is_taken():
+    class Scale:
+        factor = 2.0
+
+        @partial(jax.jit, static_argnums=0)
+        def times(self, x):
+            return x * self.factor
+
+    assert phases(Scale().times, jnp.ones(3)).steady > 0
+
+
+def test_break_even_is_a_whole_number():
+    assert by_hand(compile=7.3).break_even(1.0) == 21.0

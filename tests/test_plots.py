@@ -38,7 +38,7 @@ def labels(ax):
 
 def test_speedups_are_one_labelled_artist_with_the_variants_named_beside_it():
     ax = comparison().plot()
-    assert labels(ax) == ["speed-up with 95 % interval"]
+    assert labels(ax) == ["as fast as “plain”", "speed-up with 95 % interval"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["plain", "jit"]
     assert ax.get_xlabel() == "speed-up over “plain” (times)"
     points = ax.containers[0].lines[0].get_xdata()
@@ -57,10 +57,10 @@ def test_speedups_far_apart_get_a_logarithmic_axis():
 
 def test_phases_are_one_stacked_bar_with_a_legend():
     ax = COST.plot()
-    assert labels(ax) == ["trace", "lower", "compile", "first run"]
+    assert labels(ax) == ["trace", "lower", "compile", "first run", "later call"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == labels(ax)
     bars = [container.patches[0] for container in ax.containers]
-    assert [bar.get_x() for bar in bars] == pytest.approx([0, 10, 30, 330])
+    assert [bar.get_x() for bar in bars] == pytest.approx([0, 10, 30, 330, 0])
     assert ax.get_xlabel() == "time (ms)"
 
 
@@ -87,3 +87,16 @@ def test_importing_the_instruments_does_not_import_matplotlib():
     modules = "jitguide._timing, jitguide._phases, jitguide._scaling"
     code = f"import sys, {modules}; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_break_even_stands_beside_the_later_call():
+    assert [text.get_text() for text in COST.plot(eager=1.0).texts] == [
+        f"even after {COST.break_even(1.0):.0f} calls"
+    ]
+    assert [text.get_text() for text in COST.plot(eager=1e-9).texts] == ["never even"]
+
+
+def test_a_crossing_is_marked():
+    ax = CURVE.plot()
+    crossing = CURVE.crossover("plain", "jit") or CURVE.crossover("jit", "plain")
+    assert any("overtakes" in str(line.get_label()) for line in ax.lines) == (crossing is not None)

@@ -108,3 +108,20 @@ def test_the_views_name_the_winner_of_each_size():
     ]
     assert "no clear winner" in curve([1.0])._repr_html_()
     assert len(json.loads(json.dumps(curve([0.5, 2.0]).to_dict()))["comparisons"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("budgt", "no option 'budgt'. Use those of `compare`: baseline"),
+        ("setup", "Make fresh arguments in `make_args`"),
+    ],
+)
+def test_an_option_that_cannot_work_is_refused(option, text):
+    with pytest.raises(TypeError, match=text):
+        scaling({"a": jnp.sin}, jnp.ones, [10], **{option: 1})
+
+
+def test_a_size_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="`sizes` must be positive and increasing"):
+        scaling({"a": jnp.sin}, jnp.ones, [10, float("nan")])

@@ -50,8 +50,3 @@ def _belongs(row: str, indent: int, owner: int) -> bool:
 
 def _line(text: str, equations: frozenset[int], op: str = "") -> Line:
     return Line(text, equations, "exact" if equations else None, op=op)
-
-
-def plain_lines(jaxpr: Any) -> list[Line]:
-    """Return the lines of a jaxpr without any link."""
-    return [Line(row) for row in str(jaxpr).splitlines()]

@@ -275,7 +275,7 @@ def test_trip_count_is_known_to_the_compiler():
     if jax.default_backend() != "cpu":
         pytest.skip("not applicable: tested on the CPU compiler only")
     hlo = stages(lambda x: lax.fori_loop(0, 137, lambda i, c: jnp.sin(c), x), X)[2]
-    assert re.search(r'known_trip_count\W+n\W+137', hlo)
+    assert re.search(r"known_trip_count\W+n\W+137", hlo)
 
 
 @pytest.mark.claim(

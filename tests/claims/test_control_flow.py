@@ -134,7 +134,7 @@ def test_carry_must_keep_its_type(change):
         lambda c: lax.scan(lambda c, _: (change(c), None), c, None, length=3),
         lambda c: lax.while_loop(lambda c: True, change, c),
     ):
-        with pytest.raises(TypeError, match="must have (equal|identical) types"):
+        with pytest.raises(TypeError, match=r"must have (equal|identical) types"):
             loop(jnp.ones(3))
 
 
@@ -350,7 +350,7 @@ def test_cond_keeps_a_constant_predicate():
     "other", [lambda x: x[:1], lambda x: (x,), lambda x: x.astype(int)], ids=["shape", "tree", "dtype"]
 )
 def test_branches_must_agree(other):
-    with pytest.raises(TypeError, match="branch|must have (identical types|same type)"):
+    with pytest.raises(TypeError, match=r"branch|must have (identical types|same type)"):
         lax.cond(True, lambda x: x, other, jnp.ones(3))
 
 
