@@ -89,7 +89,7 @@ def _read(source: str) -> str:
     if source == "-":
         return _standard_input()
     # A message has spaces in it, and a misspelt name of a file hardly ever has.
-    if any(c.isspace() for c in source) and not _is_file(source):
+    if not source or (any(c.isspace() for c in source) and not _is_file(source)):
         return source
     return Path(source).read_text(encoding="utf-8", errors="replace")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import jax
@@ -16,8 +17,8 @@ Check = float | Callable[[Any, Any], Any] | None
 _ROUNDINGS = 8
 _NUMBERS = (bool, int, float, complex)  # Python's own: their dtype follows from what they meet
 _ADVICE = (
-    "Mend the wrong one; pass `setup` if one of them changes its arguments, a larger `check` if both are right, "
-    "or `check=None` to time them all the same."
+    "Mend the wrong one; pass `setup` if one of them changes its arguments, a larger `check` if both are "
+    "right, or `check=None` to time them all the same."
 )
 
 
@@ -25,7 +26,7 @@ def validate_check(check: Any) -> None:
     """Raise unless `check` is a tolerance, a function of two results, or None."""
     if check is None or callable(check):
         return
-    if isinstance(check, bool) or not isinstance(check, (int, float, np.floating)):
+    if not is_number(check):
         raise TypeError(
             f"`check` must be a relative tolerance such as 1e-3, a function of two results, or None, and got "
             f"{check!r} of type {type(check).__name__}. Leave it out for a tolerance of 1e-3."
@@ -35,6 +36,11 @@ def validate_check(check: Any) -> None:
             f"`check` must be a relative tolerance of at least 0, and got {check!r}. Pass `check=None` to "
             "time the variants without comparing their results."
         )
+
+
+def is_number(value: Any) -> bool:
+    """Return whether `value` is a real number, of Python or NumPy; a truth value is none."""
+    return isinstance(value, Real) and not isinstance(value, bool)  # NumPy registers its scalars as `Real`
 
 
 def require_agreement(check: Check, first: tuple[str, Any], second: tuple[str, Any]) -> tuple[str, ...]:

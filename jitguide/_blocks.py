@@ -26,8 +26,12 @@ EXTENDED, CAP = 2, 10
 WARM_CALLS, WARM_LIMIT = 3, 1.0
 # Of the warm calls, a tenth is quicker than the one that sets the length of the blocks.
 QUICK = 0.1
-# Functions whose times differ by less than this factor get the same number of calls in a block.
-ALIKE = 3
+# Functions whose times differ by less than this factor get the same number of calls in a block. Two modes
+# of speed of one function were seen 7 times apart, and which of them the warm calls show is chance.
+ALIKE = 10
+# A shared number of calls makes the blocks of the slower ones longer, but none longer than this: a scheduler's
+# time slice is a few ms.
+LONGEST = 1e-3
 
 
 @dataclass
@@ -106,13 +110,21 @@ def _warm(bench: Bench, call: Callable) -> float:
 def _calls_per_block(seconds: Sequence[float], once: bool) -> list[int]:
     """Return how often to call each function in a block.
 
-    The first call of a block follows another function and is slower than the rest. Functions of about the
-    same speed therefore get blocks of the same number of calls, so that it weighs the same in all of them.
+    The first call of a block follows another function and is slower than the rest. Functions of similar
+    speed therefore get blocks of the same number of calls, so that it weighs the same in all of them: the
+    baseline with all that are alike to it, then the first of the rest with those alike to it, and so on.
     """
-    counts = [1 if once else max(1, int(BLOCK / s)) for s in seconds]
-    return [
-        counts[0] if 1 / ALIKE <= s / seconds[0] <= ALIKE else n for n, s in zip(counts, seconds, strict=True)
-    ]
+    counts = [1] * len(seconds)
+    rest = [] if once else list(range(len(seconds)))
+    while rest:
+        first = seconds[rest[0]]
+        alike = [i for i in rest if first / ALIKE <= seconds[i] <= first * ALIKE]
+        times = [seconds[i] for i in alike]
+        count = max(1, int(min(BLOCK / min(times), LONGEST / max(times))))
+        for i in alike:
+            counts[i] = count
+        rest = [i for i in rest if i not in alike]
+    return counts
 
 
 def _round(bench: Bench, measured: Measured, order: Sequence[int]) -> None:

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import functools
 import math
-import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.stages
-import numpy as np
 
 from jitguide import _events, _render
+from jitguide._agreement import is_number
+from jitguide._anew import jit_anew, unbound
 from jitguide._timing import compare, time_alone
 from jitguide._variants import Arguments, refuse_deleted, refuse_tracing
-from jitguide._watch import Watched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _STEPS = ("trace", "lower", "compile", "first_run")
 _STEADY_BUDGET = 0.2  # seconds; the time of one function needs no more, see the accuracy benchmark
-_OPTIONS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline")
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Phases:
         """
         if callable(eager):
             eager = self._seconds_of(eager)
-        if isinstance(eager, bool) or not isinstance(eager, (int, float, np.number)):
+        if not is_number(eager):
             raise TypeError(
                 f"`eager` must be the seconds of a call without jit, or the function, and got {eager!r}. "
                 "Pass the function itself to have it timed."
@@ -175,25 +173,23 @@ def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
         True
     """
     _validate(fn, (args, kwargs))
-    jitted, notes = _new_jit(fn)
+    fn, owner = unbound(fn)
+    jitted, notes = jit_anew(fn)
     seconds = {}
     _events.ensure_listening()
     with _events.recording() as events:
-        traced = _timed(seconds, "trace", lambda: jitted.trace(*args, **kwargs))
+        traced = _timed(seconds, "trace", lambda: jitted.trace(*owner, *args, **kwargs))
         lowered = _timed(seconds, "lower", lambda: traced.lower())
         _timed(seconds, "compile", lambda: lowered.compile())
-    if any(event.phase == "read" for event in events):
-        notes = (
-            *notes,
-            "The program came from the persistent cache: `compile` is the time of reading it.",
-        )
+    call = functools.partial(jitted, *owner) if owner else jitted
     donates = any(getattr(leaf, "donated", False) for leaf in jax.tree.leaves(lowered.args_info))
     fresh = functools.partial(_copies, (args, kwargs)) if donates else lambda: (args, kwargs)
     arguments = fresh()
     # The stages above have filled the caches of the function: this call traces and compiles nothing.
-    _timed(seconds, "first_run", lambda: jax.block_until_ready(jitted(*arguments[0], **arguments[1])))
-    steady = time_alone(jitted, fresh, once=donates, budget=_STEADY_BUDGET)
-    return Phases(**seconds, steady=steady, notes=notes, _jitted=jitted, _fresh=fresh, _donates=donates)
+    _timed(seconds, "first_run", lambda: jax.block_until_ready(call(*arguments[0], **arguments[1])))
+    steady = time_alone(call, fresh, once=donates, budget=_STEADY_BUDGET)
+    notes += _notes(events)
+    return Phases(**seconds, steady=steady, notes=notes, _jitted=call, _fresh=fresh, _donates=donates)
 
 
 def _validate(fn: Any, arguments: Arguments) -> None:
@@ -218,30 +214,16 @@ def _timed(seconds: dict[str, float], step: str, action: Callable[[], Any]) -> A
     return result
 
 
-def _new_jit(fn: Callable) -> tuple[Any, tuple[str, ...]]:
-    """Return `fn` jitted anew, as a function that no cache of JAX has seen, and notes."""
-    fn = fn._fn if isinstance(fn, Watched) else fn
-    # JAX 0.10 counts the bound method of a jitted function as one, and its original has lost `self`.
-    if isinstance(fn, types.MethodType) or not isinstance(fn, jax.stages.Wrapped):
-        return jax.jit(_renewed(fn)), ()
-    plain, info = getattr(fn, "__wrapped__", None), getattr(fn, "_jit_info", None)
-    if plain is None or info is None:  # both private in part: without them, time what can be timed
-        return fn, ("JAX does not tell the options of this function: steps done before look free.",)
-    options = {name: getattr(info, name) for name in _OPTIONS if getattr(info, name, None)}
-    if kvs := getattr(info, "compiler_options_kvs", None):
-        options["compiler_options"] = dict(kvs)
-    shardings = getattr(info, "user_specified_in_shardings", False)
-    note = ("Shardings given to jit are left out: arguments keep their own.",) if shardings else ()
-    return jax.jit(_renewed(plain), **options), note
-
-
-def _renewed(fn: Callable) -> Callable:
-    # JAX's caches go by function object; names of parameters still come from the function inside.
-    @functools.wraps(fn, updated=())
-    def renewed(*args: Any, **kwargs: Any) -> Any:
-        return fn(*args, **kwargs)
-
-    return renewed
+def _notes(events: Iterable[_events.Event]) -> tuple[str, ...]:
+    notes = []
+    if any(event.phase == "read" for event in events):
+        notes.append("The program came from the persistent cache: `compile` is the time of reading it.")
+    if jax.config.jax_disable_jit:
+        notes.append(
+            "`jax_disable_jit` is on: first run and later call ran one operation at a time, without the "
+            "program that was compiled."
+        )
+    return tuple(notes)
 
 
 def _copies(arguments: Arguments) -> Arguments:

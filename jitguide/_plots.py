@@ -6,6 +6,8 @@ import math
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+from jitguide._render import duration, significant
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -20,7 +22,7 @@ _MILLISECONDS = 1e3
 
 def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     """Draw each speed-up as a dot with its interval, over a line at 1 where the baseline stands."""
-    ax = ax or _new_axes(height=0.8 + 0.4 * len(comparison.timings))
+    ax = ax or _new_axes(height=1.2 + 0.4 * len(comparison.timings))
     names = [timing.name for timing in comparison.timings]
     ratios = [comparison.speedup(name) for name in names]
     arms = [[r.value - r.low for r in ratios], [r.high - r.value for r in ratios]]
@@ -29,6 +31,7 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ax.errorbar(
         [r.value for r in ratios], places, xerr=arms, fmt="o", capsize=3, label="speed-up with 95 % interval"
     )
+    _legend_above(ax)
     ax.set_yticks(places, names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     if max(r.high for r in ratios) > _LOGARITHMIC * min(r.low for r in ratios):
@@ -38,7 +41,10 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
 
 
 def plot_phases(phases: Phases, break_even: float | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the steps of the first call as one stacked bar in milliseconds, over a later call."""
+    """Draw the steps of the first call as one stacked bar in milliseconds, over a later call.
+
+    The bar of the later call is often too short to be seen, so its time is written beside it.
+    """
     ax = ax or _new_axes(height=2.0)
     left = 0.0
     for step in ("trace", "lower", "compile", "first_run"):
@@ -47,12 +53,15 @@ def plot_phases(phases: Phases, break_even: float | None = None, ax: Axes | None
         left += width
     later = phases.steady * _MILLISECONDS
     ax.barh(["later call"], [later], label="later call")
+    words = [duration(phases.steady)]
     if break_even is not None:
-        words = f"even after {break_even:.0f} calls" if break_even < math.inf else "never even"
-        ax.annotate(words, (later, "later call"), xytext=(6, 0), textcoords="offset points", va="center")
+        words.append(f"even after {break_even:.0f} calls" if break_even < math.inf else "never even")
+    ax.annotate(
+        "; ".join(words), (later, "later call"), xytext=(6, 0), textcoords="offset points", va="center"
+    )
     ax.invert_yaxis()
     ax.set(xlabel="time (ms)", ylabel="call")
-    ax.legend(ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    _legend_above(ax)
     return ax
 
 
@@ -66,10 +75,14 @@ def plot_scaling(scaling: Scaling, ax: Axes | None = None) -> Axes:
         ax.fill_between(scaling.sizes, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     for a, b in permutations(scaling.names, 2):
         if (size := scaling.crossover(a, b)) is not None:
-            ax.axvline(size, linestyle=":", color="C7", label=f"“{b}” overtakes “{a}” at {size:.2g}")
+            ax.axvline(size, linestyle=":", color="C7", label=f"“{b}” overtakes “{a}” at {significant(size)}")
     ax.set(xscale="log", yscale="log", xlabel="size", ylabel="time of a call (s)")
     ax.legend()
     return ax
+
+
+def _legend_above(ax: Axes) -> None:
+    ax.legend(ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
 
 
 def _new_axes(height: float) -> Axes:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitguide import _render
+from jitguide._agreement import is_number
 from jitguide._comparison import Comparison
 from jitguide._timing import compare
 from jitguide._variants import refuse_tracing
@@ -104,14 +105,15 @@ def scaling(
         variants: Names and functions, as for `compare`.
         make_args: Takes a size and returns the positional arguments: a tuple of them, or a single one.
         sizes: Positive numbers, increasing.
-        **compare_options: Options of `compare`; `budget` is 0.2 seconds for each variant and size by default.
+        **compare_options: Options of `compare`, except `setup`; `budget` is 0.2 seconds for each variant and
+            size by default.
 
     Returns:
         A `Scaling`.
 
     Raises:
-        TypeError: `make_args` is no function, or `sizes` is not a series of numbers.
-        ValueError: `sizes` is empty, or not positive and increasing.
+        TypeError: `make_args` is no function, `sizes` is not a series of numbers, or there is no such option.
+        ValueError: `sizes` is empty, or not positive, finite and increasing.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -136,8 +138,8 @@ def scaling(
 def _validate_options(options: dict[str, Any]) -> None:
     if "setup" in options:
         raise TypeError(
-            "`setup` makes arguments without knowing the size, so `scaling` cannot use it. Make fresh arguments "
-            "in `make_args`, and let the variants copy what they change."
+            "`setup` makes arguments without knowing the size, so `scaling` cannot use it. Make fresh "
+            "arguments in `make_args`, and let the variants copy what they change."
         )
     if unknown := sorted(set(options) - _OPTIONS):
         raise TypeError(
@@ -163,12 +165,15 @@ def _validated(make_args: Any, sizes: Any) -> tuple:
     if not sizes:
         raise ValueError("`sizes` is empty, so there is nothing to compare. Give at least one size.")
     for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, (int, float)):
+        if not is_number(size):
             raise TypeError(
                 f"`sizes` must hold numbers, and holds {size!r}. Make the arguments in `make_args`."
             )
-    if not sizes[0] > 0 or any(not later > size for size, later in pairwise(sizes)):
-        raise ValueError(f"`sizes` must be positive and increasing, and got {list(sizes)}. Sort them.")
+    if not (sizes[0] > 0 and sizes[-1] < math.inf and all(size < later for size, later in pairwise(sizes))):
+        raise ValueError(
+            f"`sizes` must be positive, finite and increasing, and got {list(sizes)}. Sort them, and leave "
+            "out what is no size."
+        )
     return sizes
 
 

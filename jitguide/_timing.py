@@ -25,9 +25,9 @@ _WARM_UP, _WARM_UP_ACCELERATOR = 0.02, 0.15
 _NEAR_NOTHING = 5
 # Seconds for timing a call that does nothing: some twenty blocks.
 _NOTHING_BUDGET = 0.002
-# With a control, every variant stands in each round twice, and the baseline's two places are compared. Were the
-# baseline alone to run twice as often, branch predictors and caches would know it better: equal functions were
-# seen to differ by 12 %.
+# With a control, every variant stands in each round twice, and the baseline's two places are compared. Were
+# the baseline alone to run twice as often, branch predictors and caches would know it better: equal functions
+# were seen to differ by 12 %.
 _PLACES = 2
 # Half a core of other work moves times visibly; less hides in the noise.
 _BUSY = 0.5

@@ -10,10 +10,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from jitguide._agreement import Check, require_agreement, require_arrays, validate_check
-from jitguide._watch import at_top_level
+from jitguide._agreement import Check, is_number, require_agreement, require_arrays, validate_check
+from jitguide._watch import Watched, at_top_level
 
 Arguments = tuple[tuple, dict[str, Any]]
+
+_CHANGES = (
+    "{!r} changes a NumPy argument in place, so the next call gets other numbers. Where they matter, pass "
+    "`setup=lambda: (x.copy(),)`."
+)
 
 
 def validate(variants: Any, baseline: Any, budget: Any, check: Any, setup: Any, arguments: Arguments) -> None:
@@ -61,7 +66,7 @@ def _validate_variants(variants: Any) -> None:
 def validate_budget(budget: Any) -> None:
     """Raise unless `budget` is a positive number of seconds."""
     advice = "Leave it out for half a second for each variant."
-    if isinstance(budget, bool) or not isinstance(budget, (int, float, np.number)):
+    if not is_number(budget):
         raise TypeError(f"`budget` must be a number of seconds, and got {budget!r}. {advice}")
     if not 0 < budget < math.inf:
         raise ValueError(f"`budget` must be a positive number of seconds, and got {budget!r}. {advice}")
@@ -101,10 +106,11 @@ def first_calls(
     Returns:
         Seconds of each call, the kind of the device that holds the results, and notes on how they agree.
     """
-    seconds, notes = {}, []
+    seconds, notes = {}, _watched_notes(variants)
     for name in sorted(variants, key=lambda name: name != baseline):
         arguments = fresh()
         refuse_deleted(arguments, "Make it again, or pass `setup`, which makes fresh ones for every call.")
+        before = _numpy_bytes(arguments)
         seconds[name], result = _first_call(name, variants[name], arguments)
         if check is not None and not callable(check):
             require_arrays(name, result)
@@ -112,12 +118,28 @@ def first_calls(
             trusted = result
         else:
             notes += require_agreement(check, (baseline, trusted), (name, result))
-        if (where := deleted(fresh())) is not None:
+        after = fresh()
+        if (where := deleted(after)) is not None:
             raise ValueError(
                 f"The variant {name!r} donates its argument {where}, so no second call can use it. Pass "
                 "`setup=lambda: (x.copy(),)`, which makes fresh arguments for every call."
             )
+        # With `setup`, every call has arguments of its own, which it may change.
+        if after is arguments and before != _numpy_bytes(after):
+            notes.append(_CHANGES.format(name))
     return seconds, _device_of(trusted), tuple(notes)
+
+
+def _watched_notes(variants: Mapping[str, Callable]) -> list[str]:
+    return [
+        f"{name!r} is watched, and its time includes the watching. Compare the function given to `watch`."
+        for name, fn in variants.items()
+        if isinstance(fn, Watched)
+    ]
+
+
+def _numpy_bytes(arguments: Arguments) -> list[bytes]:
+    return [leaf.tobytes() for leaf in jax.tree.leaves(arguments) if isinstance(leaf, np.ndarray)]
 
 
 def _first_call(name: str, fn: Callable, arguments: Arguments) -> tuple[float, Any]:

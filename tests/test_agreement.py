@@ -52,8 +52,9 @@ def test_a_wrong_value_is_named_with_its_path_and_both_values():
     )
     assert text == (
         "The variants 'plain' and 'jit' disagree at result['w'][1][0, 0]: 1.0 against 1.5, beyond the "
-        "relative difference of 0.001 that is allowed (4 of 4 values differ). Mend the wrong one, pass a "
-        "larger `check` if both are right, or `check=None` to time them all the same."
+        "relative difference of 0.001 that is allowed (4 of 4 values differ). Mend the wrong one; pass `setup` if "
+        "one of them changes its arguments, a larger `check` if both are right, or `check=None` to time them "
+        "all the same."
     )
 
 
@@ -123,12 +124,12 @@ def test_a_missing_result_is_refused():
         require_arrays("jit", None)
 
 
-@pytest.mark.parametrize("check", [None, 0, 1e-3, np.float32(0.1), len])
+@pytest.mark.parametrize("check", [None, 0, 1e-3, np.float32(0.1), np.int64(1), len])
 def test_a_check_of_the_right_kind_is_accepted(check):
     validate_check(check)
 
 
-@pytest.mark.parametrize("check", [True, "1e-3", (1, 2)])
+@pytest.mark.parametrize("check", [True, np.True_, 1j, np.complex64(1), "1e-3", (1, 2)])
 def test_a_check_of_another_type_is_refused(check):
     with pytest.raises(TypeError, match="`check` must be a relative tolerance such as 1e-3, a function"):
         validate_check(check)

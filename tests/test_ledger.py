@@ -162,3 +162,17 @@ def test_the_recorder_tells_verdicts_with_reasons_and_repeats_only_what_changed(
     )
     assert "4 deselected" in run()
     assert set(json.loads(out.read_text())["files"]["test_two.py"]["verdicts"]) == {"fine", "poor", "goneing"}
+
+
+def test_the_freshness_workflow_is_valid_by_its_schema():
+    workflow = str(ROOT / ".github" / "workflows" / "freshness.yml")
+    command = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        "vendor.github-workflows",
+        workflow,
+    ]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr

@@ -87,6 +87,11 @@ def test_a_file_with_a_space_in_its_name_is_read(tmp_path: Path, capsys: pytest.
     assert "[item-assignment]" in capsys.readouterr().out
 
 
+def test_empty_quotes_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", ""]) == 2
+    assert "There is no text to explain." in capsys.readouterr().err
+
+
 def test_a_folder_is_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["explain", str(tmp_path)]) == 2
     assert "Name a file, write the text in quotes, or pipe it in." in capsys.readouterr().err

@@ -11,6 +11,7 @@ import pytest
 
 from jitguide import _events
 from jitguide._phases import Phases, phases
+from jitguide._watch import watch
 
 STEPS = ("trace", "lower", "compile", "first_run", "steady")
 
@@ -163,15 +164,52 @@ def test_the_views_show_every_step():
     assert json.loads(json.dumps(by_hand().to_dict()))["first_call"] == 10.5
 
 
-def test_a_jitted_method_is_taken():
-    class Scale:
-        factor = 2.0
+class Scale:
+    factor = 2.0
 
-        @partial(jax.jit, static_argnums=0)
-        def times(self, x):
-            return x * self.factor
+    @partial(jax.jit, static_argnums=0, donate_argnums=1)
+    def times(self, x):
+        return x * self.factor
 
-    assert phases(Scale().times, jnp.ones(3)).steady > 0
+    @watch
+    @partial(jax.jit, static_argnames="self")
+    def watched(self, x):
+        return x * self.factor
+
+    def plain(self, x):
+        return x * self.factor
+
+
+@pytest.mark.filterwarnings("ignore:Some donated buffers")  # where a backend cannot donate, JAX says so
+@pytest.mark.parametrize("name", ["times", "watched", "plain"])
+def test_every_step_of_a_method_is_paid_again(name):
+    method, x = getattr(Scale(), name), jnp.ones(3)
+    method(x + 0)
+    _events.ensure_listening()
+    with _events.recording() as events:
+        cost = phases(method, x)
+    done = [event.phase for event in events if event.function == name]
+    assert done == ["trace", "lower", "compile"]
+    assert not x.is_deleted()
+    assert cost.break_even(Scale().plain) >= 1
+
+
+def test_a_jitted_bound_method_is_taken():
+    assert phases(jax.jit(Scale().plain), jnp.ones(3)).break_even(Scale().plain) >= 1
+
+
+def test_without_jit_a_note_says_what_was_not_run():
+    with jax.disable_jit():
+        cost = phases(wave, jnp.ones(3))
+    assert cost.notes == (
+        "`jax_disable_jit` is on: first run and later call ran one operation at a time, without the program "
+        "that was compiled.",
+    )
+
+
+def test_checking_for_leaks_changes_nothing():
+    with jax.checking_leaks():
+        assert phases(jax.jit(wave), jnp.ones(3)).notes == ()
 
 
 def test_break_even_is_a_whole_number():

@@ -89,14 +89,28 @@ def test_importing_the_instruments_does_not_import_matplotlib():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_break_even_stands_beside_the_later_call():
-    assert [text.get_text() for text in COST.plot(eager=1.0).texts] == [
-        f"even after {COST.break_even(1.0):.0f} calls"
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_the_later_call_has_its_time_and_the_break_even_beside_it():
+    assert texts(COST.plot()) == ["1.0 ms"]
+    assert texts(COST.plot(eager=0.0047)) == ["1.0 ms; even after 100 calls"]
+    assert texts(COST.plot(eager=1e-9)) == ["1.0 ms; never even"]
+
+
+def test_the_bars_and_points_of_horizontal_figures_are_named():
+    assert comparison().plot().get_ylabel() == "variant"
+    assert COST.plot().get_ylabel() == "call"
+    assert [text.get_text() for text in comparison().plot().get_legend().get_texts()] == [
+        "as fast as “plain”",
+        "speed-up with 95 % interval",
     ]
-    assert [text.get_text() for text in COST.plot(eager=1e-9).texts] == ["never even"]
 
 
-def test_a_crossing_is_marked():
-    ax = CURVE.plot()
-    crossing = CURVE.crossover("plain", "jit") or CURVE.crossover("jit", "plain")
-    assert any("overtakes" in str(line.get_label()) for line in ax.lines) == (crossing is not None)
+def test_a_crossing_is_marked_where_it_is():
+    crossing = Scaling((10, 1000), (comparison(0.5e-3), comparison(2e-3)))
+    line = crossing.plot().lines[-1]
+    assert line.get_label() == "“jit” overtakes “plain” at 100"
+    assert list(line.get_xdata()) == pytest.approx([100, 100])
+    assert not any("overtakes" in str(line.get_label()) for line in CURVE.plot().lines)

@@ -1,6 +1,8 @@
 """Comparisons over sizes, and where one variant overtakes another."""
 
+import inspect
 import json
+import math
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,8 @@ import numpy as np
 import pytest
 
 from jitguide._comparison import Comparison, Timing
-from jitguide._scaling import Scaling, scaling
+from jitguide._scaling import _OPTIONS, Scaling, scaling
+from jitguide._timing import compare
 
 
 def comparison(a, b, noise=0.0):
@@ -76,8 +79,8 @@ def test_a_single_argument_needs_no_tuple():
             TypeError,
             "`sizes` must hold numbers, and holds (2, 3). Make the arguments in `make_args`.",
         ),
-        ([10, 5], ValueError, "`sizes` must be positive and increasing, and got [10, 5]. Sort them."),
-        ([0, 5], ValueError, "`sizes` must be positive and increasing, and got [0, 5]."),
+        ([10, 5], ValueError, "`sizes` must be positive, finite and increasing, and got [10, 5]. Sort"),
+        ([0, 5], ValueError, "`sizes` must be positive, finite and increasing, and got [0, 5]."),
     ],
 )
 def test_bad_sizes_are_refused_in_a_sentence(sizes, kind, text):
@@ -122,6 +125,12 @@ def test_an_option_that_cannot_work_is_refused(option, text):
         scaling({"a": jnp.sin}, jnp.ones, [10], **{option: 1})
 
 
-def test_a_size_that_is_no_number_is_refused():
-    with pytest.raises(ValueError, match="`sizes` must be positive and increasing"):
-        scaling({"a": jnp.sin}, jnp.ones, [10, float("nan")])
+def test_every_other_option_of_compare_is_one_of_scaling():
+    options = [p.name for p in inspect.signature(compare).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    assert {"setup", *_OPTIONS} == set(options)
+
+
+@pytest.mark.parametrize("sizes", [[10, math.nan], [math.nan], [math.nan, 10], [10, math.inf]])
+def test_a_size_that_cannot_be_is_refused_before_it_reaches_the_arguments(sizes):
+    with pytest.raises(ValueError, match="`sizes` must be positive, finite and increasing, and got"):
+        scaling({"a": jnp.sin}, jnp.ones, sizes)

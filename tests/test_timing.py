@@ -3,6 +3,7 @@
 import gc
 import json
 import warnings
+from functools import partial
 from html import unescape
 
 import jax
@@ -16,6 +17,7 @@ from jitguide._busy import Busy
 from jitguide._comparison import Comparison, Timing
 from jitguide._stats import Ratio, paired_ratio
 from jitguide._timing import compare
+from jitguide._watch import watch
 
 
 class Machine:
@@ -92,10 +94,38 @@ def test_blocks_hold_as_many_calls_as_fit_into_a_hundred_microseconds():
     assert measured.seconds[0][0] == pytest.approx(5e-6)
 
 
-def test_functions_of_about_the_same_speed_get_the_same_number_of_calls():
+@pytest.mark.parametrize(
+    ("microseconds", "counts"),
+    [
+        ((40, 60, 20, 5), [16, 16, 16, 16]),  # a millisecond for the slowest
+        ((40, 300), [2, 2]),  # as many as fit into a hundred microseconds of the fastest
+        ((40, 2000, 500), [2, 1, 1]),
+        ((2000, 12, 13), [1, 8, 8]),  # alike to each other, though not to the baseline
+        ((10, 1.2, 80), [12, 12, 12]),  # both the fast and the slow one are like the baseline
+        ((5000, 900), [1, 1]),
+    ],
+)
+def test_functions_of_about_the_same_speed_get_the_same_number_of_calls(microseconds, counts):
     machine = Machine(noise=0)
-    calls = (machine.function(seconds) for seconds in (40e-6, 60e-6, 20e-6, 5e-6))
-    assert measure(machine.bench(*calls)).calls_per_block == [2, 2, 2, 20]
+    calls = [machine.function(number * 1e-6) for number in microseconds]
+    assert measure(machine.bench(*calls)).calls_per_block == counts
+
+
+@pytest.mark.parametrize("microseconds", [(5, 3000), (7, 7), (90, 1), (0.3, 40)])
+def test_the_control_gets_as_many_calls_as_the_baseline(microseconds):
+    machine = Machine(noise=0.5)
+    base, other = (machine.function(number * 1e-6) for number in microseconds)
+    counts = measure(machine.bench(base, base, other, other, budget=0.1)).calls_per_block
+    assert counts[0] == counts[1]
+    assert counts[2] == counts[3]
+
+
+def test_equal_functions_get_the_same_number_of_calls_though_they_warm_up_in_two_modes_of_speed():
+    machine = Machine(noise=0)
+    slow_at_first = machine.function(10e-6, slow=lambda now: 7.0 if now < 0.04 else 1.0)
+    steady = machine.function(10e-6)
+    found = measure(machine.bench(slow_at_first, steady))
+    assert found.calls_per_block == [10, 10]
 
 
 def test_a_colder_first_call_does_not_make_equal_functions_differ():
@@ -305,6 +335,62 @@ def test_jit_being_off_is_noted():
     assert "`jax_disable_jit` is on: jitted variants run one operation at a time." in result.notes
 
 
+def test_numbers_of_numpy_are_numbers():
+    result = quick({"a": plain, "b": plain}, jnp.ones(3), budget=np.float32(0.01), check=np.float32(1e-3))
+    assert result.speedup("b").value > 0
+    text = refused(TypeError, {"a": lambda x: "text"}, jnp.ones(3), check=np.float32(1e-3))
+    assert "'a' returns a str at result" in text
+
+
+def adds(x):
+    return x + 1
+
+
+def adds_in_place(x):
+    x += 1
+    return x
+
+
+def test_a_variant_that_changes_its_argument_is_told_of_setup():
+    result = quick({"adds": adds, "adds in place": adds_in_place}, np.ones(3))
+    assert (
+        "'adds in place' changes a NumPy argument in place, so the next call gets other numbers. Where they "
+        "matter, pass `setup=lambda: (x.copy(),)`."
+    ) in result.notes
+    text = refused(ValueError, {"adds in place": adds_in_place, "adds": adds}, np.ones(3))
+    assert "pass `setup` if one of them changes its arguments" in text
+
+
+def test_with_setup_a_variant_may_change_its_argument():
+    result = quick({"adds in place": adds_in_place, "adds": adds}, setup=lambda: np.ones(3))
+    assert not any("changes" in note for note in result.notes)
+
+
+def test_a_compiled_program_a_method_and_a_partial_are_variants_like_others():
+    class Adder:
+        @partial(jax.jit, static_argnums=0)
+        def add(self, x):
+            return plain(x)
+
+    x = jnp.ones(3)
+    compiled = jax.jit(plain).lower(x).compile()
+    result = quick({"compiled": compiled, "method": Adder().add, "partial": partial(plain)}, x)
+    assert not any("compiled " in note and "programs" in note for note in result.notes)
+
+
+def test_a_watched_variant_is_timed_with_a_note():
+    result = quick({"jit": jax.jit(plain), "watched": watch(jax.jit(plain))}, jnp.ones(3))
+    assert (
+        "'watched' is watched, and its time includes the watching. Compare the function given to `watch`."
+    ) in result.notes
+
+
+def test_a_comparison_while_jax_checks_for_leaks_compiles_no_more_than_else():
+    with jax.checking_leaks():
+        result = quick({"jit": jax.jit(plain), "plain": plain}, jnp.ones(3))
+    assert not any("programs inside the measured blocks" in note for note in result.notes)
+
+
 def refused(kind, *args, **options):
     with pytest.raises(kind) as caught:
         compare(*args, **options)
@@ -333,6 +419,18 @@ def refused(kind, *args, **options):
             {"baseline": "b"},
             ValueError,
             "`baseline` is 'b', which is not among the variants. Use one",
+        ),
+        (
+            {"a": plain},
+            {"baseline": ["a"]},
+            ValueError,
+            "`baseline` is ['a'], which is not among the variants. Use one of 'a'.",
+        ),
+        (
+            {"a": plain},
+            {"budget": np.complex64(1)},
+            TypeError,
+            "`budget` must be a number of seconds, and got",
         ),
         (
             {"a": plain},

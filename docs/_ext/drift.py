@@ -26,8 +26,8 @@ _log = logging.getLogger(__name__)
 _FOLDER = Path(__file__).resolve().parents[1] / "_data" / "drift"
 _MEASURED = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?\s?(?:[nµm]?s|[KMGT]?i?B(?:/s)?|%)(?!\w)")
 _COUNT = re.compile(
-    r"\d+ (?:calls?|hits?|traces?|traced|lowerings?|lowered|compiles?|compiled|programs?|jaxpr equations?)\b"
-    r"|(?:traced|compiled|compiles|traces|entries):? \d+(?! of)\b"
+    r"\d+ (?:hits?|traces?|traced|lowerings?|lowered|compiles?|compiled|programs?|(?:jaxpr|StableHLO) \w+)\b"
+    r"|\d+ calls?(?= \()|(?:traced|compiled|compiles|traces|entries):? \d+(?! of)\b"
 )
 
 

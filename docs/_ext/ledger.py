@@ -56,6 +56,7 @@ class Recording:
     releases: tuple[str, ...] = ()
     verdicts: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, dict[str, str]] = field(default_factory=dict)
+    beside: dict[str, tuple[str, str]] = field(default_factory=dict)  # Python and NumPy of each release
 
     def on(self, claim: str, jax: str) -> str:
         """Return the verdict on the release, or on the last one before it; "" where none was recorded."""
@@ -121,6 +122,7 @@ def recording(path: Path = CLAIMS) -> Recording:
         tuple(release["jax"] for release in document["releases"]),
         {name: claim["verdicts"] for name, claim in claims.items()},
         {name: claim["reasons"] for name, claim in claims.items() if "reasons" in claim},
+        {r["jax"]: (r.get("python", ""), r.get("numpy", "")) for r in document["releases"]},
     )
 
 

@@ -18,8 +18,8 @@ def registered(cls):
 
 @pytest.mark.claim(
     "static-field-is-part-of-the-structure",
-    "In a registered dataclass a field with the metadata `static` reaches the body as it is, and another value "
-    "of it traces again; another value of a data field does not.",
+    "In a registered dataclass a field with the metadata `static` reaches the body as it is, and another "
+    "value of it traces again; another value of a data field does not.",
 )
 def test_static_field_is_part_of_the_structure():
     @registered
@@ -45,8 +45,8 @@ def test_wrong_twin_static_field_is_a_leaf():
 
 @pytest.mark.claim(
     "array-in-a-static-field-fails-later",
-    "An array in a static field of a registered dataclass passes at the first call; a call with another array "
-    "there raises `ValueError`.",
+    "An array in a static field of a registered dataclass passes at the first call; a call with another "
+    "array there raises `ValueError`.",
 )
 @pytest.mark.parametrize("make", [np.ones, jnp.ones], ids=["NumPy", "JAX"])
 def test_array_in_a_static_field_fails_later(make):
@@ -80,7 +80,8 @@ def test_constructor_runs_again():
 
 @pytest.mark.claim(
     "attribute-behind-a-bound-method-is-frozen",
-    "`jax.jit(obj.method)` keeps the attributes that the object had while tracing: later changes are not seen.",
+    "`jax.jit(obj.method)` keeps the attributes that the object had while tracing; later changes are "
+    "not seen.",
     seeds="S002-82",
 )
 def test_attribute_behind_a_bound_method_is_frozen():

@@ -1,0 +1,50 @@
+"""A jitted function made anew, as one that no cache of JAX has seen, so that each step is really done."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.stages
+
+from jitguide._watch import Watched
+
+_OPTIONS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline")
+
+
+def unbound(fn: Callable) -> tuple[Callable, tuple]:
+    """Return the jitted function behind a bound method and its object, or `fn` itself and nothing.
+
+    Options such as `static_argnums` count the object as the first argument, so it has to be passed as one.
+    """
+    if isinstance(fn, types.MethodType) and isinstance(fn.__func__, (jax.stages.Wrapped, Watched)):
+        return fn.__func__, (fn.__self__,)
+    return fn, ()
+
+
+def jit_anew(fn: Callable) -> tuple[Any, tuple[str, ...]]:
+    """Return `fn` jitted anew, as a function that no cache of JAX has seen, and notes."""
+    fn = fn._fn if isinstance(fn, Watched) else fn
+    if not isinstance(fn, jax.stages.Wrapped):
+        return jax.jit(_renewed(fn)), ()
+    plain, info = getattr(fn, "__wrapped__", None), getattr(fn, "_jit_info", None)
+    if plain is None or info is None:  # both private in part: without them, time what can be timed
+        return fn, ("JAX does not tell the options of this function: steps done before look free.",)
+    options = {name: getattr(info, name) for name in _OPTIONS if getattr(info, name, None)}
+    if kvs := getattr(info, "compiler_options_kvs", None):
+        options["compiler_options"] = dict(kvs)
+    shardings = getattr(info, "user_specified_in_shardings", False)
+    note = ("Shardings given to jit are left out: arguments keep their own.",) if shardings else ()
+    return jax.jit(_renewed(plain), **options), note
+
+
+def _renewed(fn: Callable) -> Callable:
+    # JAX's caches go by function object; names of parameters still come from the function inside.
+    @functools.wraps(fn, updated=())
+    def renewed(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)
+
+    return renewed
