@@ -14,12 +14,12 @@ JAX_DOCS = "https://docs.jax.dev/en/latest/"
 
 
 def write(names: Path, target: Path) -> str:
-    """Write the inventory of the functions listed in `names`, one a line, and return its path.
+    r"""Write the inventory of the functions listed in `names`, one a line, and return its path.
 
     Example:
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = (folder / "names").write_text("jax.jit\\n")
+        >>> _ = (folder / "names").write_text("jax.jit\n")
         >>> (folder / "jax.inv").samefile(write(folder / "names", folder / "jax.inv"))
         True
     """
