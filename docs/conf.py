@@ -27,6 +27,7 @@ extensions = [
     "sphinx_design",
     "notfound.extension",
     "_ext.execution",
+    "_ext.drift",
     "_ext.boxes",
     "_ext.claims",
     "_ext.error_index",

@@ -112,7 +112,9 @@ def _collect(app: Sphinx, env: BuildEnvironment) -> dict:
 
 
 def _check(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    path = _FOLDER / f"{jax.__version__}-{jax.default_backend()}.json"
+    # Not asked of JAX: a process that has started a backend must not fork, and Sphinx writes pages in parallel.
+    platform = app.guide_environment["devices"][0][0]
+    path = _FOLDER / f"{jax.__version__}-{platform}.json"
     old, new = json.loads(path.read_text("utf-8")) if path.exists() else {}, _collect(app, env)
     if app.config.guide_drift == "accept":
         path.parent.mkdir(exist_ok=True)
