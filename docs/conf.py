@@ -1,5 +1,6 @@
 """Sphinx settings of the guide. Unusual ones carry their reason."""
 
+import doctest
 import os
 import sys
 from pathlib import Path
@@ -65,6 +66,8 @@ autodoc_member_order = "bysource"
 linkcheck_timeout = 15
 linkcheck_retries = 2
 linkcheck_workers = 4
+
+doctest_default_flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE  # as in the package's own tests
 
 # Looks ------------------------------------------------------------------------------------------------------
 html_theme = "sphinx_book_theme"
