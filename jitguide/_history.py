@@ -47,7 +47,9 @@ class History:
         """Return whether this kind of call never takes the fast path."""
         return any(not differences(other, now) for other in self._slow)
 
-    def learn(self, name: str, now: Signature, layer: str, *, slow: bool, first: bool) -> Reason:
+    def learn(
+        self, name: str, now: Signature, layer: str, *, slow: bool, first: bool, met: bool = False
+    ) -> Reason:
         """Remember a call that was not a hit, and return why it was not.
 
         Args:
@@ -56,9 +58,10 @@ class History:
             layer: How deep it went.
             slow: Whether calls of this kind never take the fast path.
             first: Whether it is the first of its watcher to do any work.
+            met: Whether its watcher saw hits before it, of programs compiled before the watching began.
         """
         with self._lock:
-            found = self._explain(name, now, layer, first)
+            found = self._explain(name, now, layer, first, met)
             if found.kind not in ("unknown", "options", "no fast path"):
                 self._known.append(now)
                 del self._known[:-_MAX_KNOWN]
@@ -66,7 +69,7 @@ class History:
                 self._slow.append(now)
         return found
 
-    def _explain(self, name: str, now: Signature, layer: str, first: bool) -> Reason:
+    def _explain(self, name: str, now: Signature, layer: str, first: bool, met: bool) -> Reason:
         if not self._known and not self._forgotten and self.remade and layer == TRACE:
             return reason("new function object", name)
         if any(not differences(other, now) for other in self._known):
@@ -75,6 +78,10 @@ class History:
             return reason("options" if first and layer == COMPILE else "unknown", name)
         if any(not differences(other, now) for other in self._forgotten):
             return reason("caches cleared", name)
+        if (
+            met and not self._known and not self._forgotten
+        ):  # compiled before it was watched, for unseen calls
+            return reason("not watched then", name)
         return explain(name, now, self._known or self._forgotten, layer)
 
 

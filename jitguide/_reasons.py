@@ -137,6 +137,11 @@ _KINDS = {
         "the same call was compiled before, and JAX has forgotten it since",
         "`jax.clear_caches()` or `clear_cache()` ran, or too many programs pushed it out.",
     ),
+    "not watched then": _Kind(
+        (TRACE, COMPILE, FAST),
+        "{argument} is called in a way that it was not compiled for before it was watched",
+        "the earlier calls are not known here. Watch the function from its first call on to see what changed.",
+    ),
     "unknown": _Kind(
         (TRACE, COMPILE, FAST),
         "{argument} did more work than its arguments explain",

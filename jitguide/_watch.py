@@ -184,7 +184,9 @@ class Watched(CallLog):
             return "hit", None, ""
         layer = TRACE if "trace" in phases else FAST if outcome is None else COMPILE
         slow = self._has_effects(args, kwargs)
-        why = self._history.learn(name, signature, layer, slow=slow, first=not self._worked)
+        why = self._history.learn(
+            name, signature, layer, slow=slow, first=not self._worked, met=self.hits > 0
+        )
         self._worked = True
         if outcome is None and why.kind == "unknown":  # another thread's call made the fast path grow
             return "hit", None, ""

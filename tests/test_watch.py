@@ -1085,3 +1085,15 @@ def _run(program, *args):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+def test_a_function_that_was_warm_before_is_not_told_to_be_called_first():
+    double = jax.jit(lambda x: x * 2)
+    double(jnp.ones(3))
+    watched = watch(double)
+    watched(jnp.ones(3))
+    watched(jnp.ones(4))
+    assert [call.outcome for call in watched.calls] == ["hit", "compiled"]
+    assert watched.last.reason.kind == "not watched then"
+    watched(jnp.ones(5))
+    assert watched.last.reason.kind == "shape"
