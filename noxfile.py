@@ -135,6 +135,8 @@ def site(session: nox.Session) -> None:
     if not HTML.joinpath("index.html").exists():
         session.error("There is no built site yet: run `nox -s docs` first.")
     python(session, "-m", "pytest", "tests/site", "-o", "norecursedirs=.* bench", *session.posargs)
+    if not session.posargs:  # a chosen test is wanted alone
+        python(session, ROOT / "tests" / "site" / "snippets.py", HTML)
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)

@@ -27,17 +27,22 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "notfound.extension",
+    "_ext.assistants",
     "_ext.execution",
     "_ext.drift",
+    "_ext.books",
     "_ext.boxes",
     "_ext.claims",
     "_ext.error_index",
     "_ext.lighter",
+    "_ext.questions",
+    "_ext.search",
     "_ext.status",
+    "_ext.twins",
 ]
 
 # Pages ------------------------------------------------------------------------------------------------------
-exclude_patterns = ["_build", "_ext", "_ipython", "_data"]
+exclude_patterns = ["_build", "_ext", "_ipython", "_data", "_templates"]
 nb_execution_mode = "off"  # _ext.execution runs the pages; MyST-NB only renders them
 nb_custom_formats = {".md": ["_ext.execution.read", {}, False]}
 guide_store = os.environ.get("JITGUIDE_STORE", str(_HERE.parent / "build" / "execution"))
@@ -69,10 +74,15 @@ linkcheck_workers = 4
 
 doctest_default_flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE  # as in the package's own tests
 
+# Books ------------------------------------------------------------------------------------------------------
+epub_show_urls = "no"
+epub_exclude_files = ["search.xhtml"]
+
 # Looks ------------------------------------------------------------------------------------------------------
 html_theme = "sphinx_book_theme"
 html_title = "The JIT guide"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_css_files = ["guide.css"]
 html_js_files = ["guide.js", "stages.js"]
 html_logo = "_static/logo.svg"
@@ -80,6 +90,8 @@ html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_last_updated_fmt = None
+# "owner/name" of the repository whose branch holds the published site, for "open in Colab" and "Binder".
+guide_repository = os.environ.get("JITGUIDE_REPOSITORY", "")
 html_theme_options = {
     "use_download_button": False,
     "use_fullscreen_button": False,
@@ -89,6 +101,7 @@ html_theme_options = {
     "navbar_persistent": [],
     "show_navbar_depth": 1,
     "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc.html", "take-away.html"],
     "collapse_navbar": True,
     "toc_title": "On this page",
     "pygments_light_style": "a11y-high-contrast-light",

@@ -1,9 +1,15 @@
 """Measure a function of your own: what jit buys it, what the first call costs, and when that has paid off.
 
-Replace `mine` by your function and `inputs` by arguments like those it gets in real life, then run this file.
+Put your function in the place of `mine`, and arguments like those it gets in real life in the place of
+`inputs`. Then run this file: `python measure_your_function.py`, or with `--size 1000` for another input.
+
+It prints the machine, a comparison with and without jit, the steps of the first call, the number of calls
+after which jit has paid off, and what else there is to say about the function.
 """
 
 import argparse
+import math
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -25,12 +31,19 @@ def inputs(size):
 
 def positive(text):
     """Return `text` as a positive whole number, for argparse."""
-    number = int(text)
-    if number < 1:
+    if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text} is not positive: give the length of the input, such as 100000"
+            f"{text!r} is not a positive whole number. Give the length of the input, such as 100000."
         )
-    return number
+    return int(text)
+
+
+def measured(args):
+    """Return the times with and without jit; both results are compared on the way."""
+    try:
+        return compare({"as it is": mine, "jit": jax.jit(mine)}, *args)
+    except ValueError as error:
+        sys.exit(f"The check failed. {error}")
 
 
 def main(arguments=None):
@@ -41,16 +54,18 @@ def main(arguments=None):
     parser.add_argument(
         "--size", type=positive, default=200_000, help="length of the input (default: %(default)s)"
     )
-    options = parser.parse_args(arguments)
-    args = inputs(options.size)
+    args = inputs(parser.parse_args(arguments).size)
 
-    print(device_report(), end="\n\n")
-    result = compare({"as it is": mine, "jit": jax.jit(mine)}, *args)
-    print(result, end="\n\n")
+    print(device_report(), end="\n\n", flush=True)
+    result = measured(args)
+    print(result, end="\n\n", flush=True)
+
     cost = phases(mine, *args)
     print(cost)
-    print(f"even after {cost.break_even(result['as it is'].median):,.0f} calls", end="\n\n")
-    print(check(jax.jit(mine), *args))
+    calls = cost.break_even(result["as it is"].median)
+    print("jit never pays off here" if math.isinf(calls) else f"jit has paid off after {calls:,.0f} calls")
+    print(f"\n{check(jax.jit(mine), *args)}")
+    print("\nchecked: with and without jit the result is the same")
 
 
 if __name__ == "__main__":

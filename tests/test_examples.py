@@ -1,33 +1,137 @@
-"""Each program in examples/ runs alone, explains itself, and refuses a wrong argument in a sentence."""
+"""Each program in examples/ runs alone, checks its result, explains itself, and refuses a wrong argument."""
 
+import ast
+import os
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-PROGRAMS = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+ROOT = Path(__file__).parents[1]
+PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
+# For each program a wrong argument, and what it has to say to it.
+WRONG = {
+    "bucketed_batches": ("--sequences=0", "'0' is not a positive whole number. Give one"),
+    "compile_ahead": ("--rows=-3", "'-3' is not a positive whole number. Give one"),
+    "find_your_recompiles": ("--requests=1", "'1' is not a whole number of at least 2. Give the number"),
+    "many_devices": ("--devices=1", "'1' is not a whole number from 2 to 64. Give the number of devices"),
+    "measure_your_function": ("--size=many", "'many' is not a positive whole number. Give the length"),
+    "ode_ladder": ("--steps=1.5", "'1.5' is not a positive whole number. Give one"),
+    "sampling_loop": ("--chains=1", "'1' is not a whole number of at least 2. Give one"),
+    "several_processes": ("--processes=17", "--processes is 17. Give at most 16"),
+    "start_up_cache": (f"--folder={__file__}", "which is a file. Name a folder"),
+    "test_compiles_once": ("--rows=3", "unrecognized arguments: --rows=3"),
+    "training_loop": ("--batch=5000", "--batch is 5000, and there are 4096 examples. Give at most that many"),
+}
+# For each program how to make its check fail: a piece of its text, and what to put in its place.
+SABOTAGE = {
+    "bucketed_batches": ("axis=1, where=real)", "axis=1)"),
+    "compile_ahead": ("jnp.tanh(rows @ weights)", "jnp.sin(rows @ weights)"),
+    "find_your_recompiles": (", where=real)", ", where=real) + 1"),
+    "many_devices": ("on_one = loss(*", "on_one = 2 * loss(*"),
+    "measure_your_function": ("jax.jit(mine)}", "jax.jit(lambda x: mine(x) + 1)}"),
+    "ode_ladder": ("lambda _, state: step(state)", "lambda _, state: state"),
+    "sampling_loop": ("jax.random.uniform(to_decide)", "0.5"),
+    "several_processes": ("split, data_of(process, rows)", "split, 2 * data_of(process, rows)"),
+    "start_up_cache": ("use_cache(folder)\n", "pass\n"),
+    "test_compiles_once": ("neighbours = (", "neighbours = 2 * ("),
+    "training_loop": (', donate_argnames="state"', ""),
+}
+NAMES = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
 
 
-def run(program, *arguments, folder):
-    command = [sys.executable, str(program), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, timeout=120)
+def run(program, folder):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # also where the package is not installed
+    return subprocess.run(
+        [sys.executable, str(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=environment,
+        timeout=180,
+    )
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
-def test_a_program_runs_with_its_defaults_from_any_folder(program, tmp_path):
-    ran = run(program, folder=tmp_path)
+@NAMES
+def test_a_program_runs_with_its_defaults_from_any_folder_and_checks_its_result(program, tmp_path):
+    ran = run(program, tmp_path)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.strip()
+    assert re.match(r"checked: .*\w$", ran.stdout.splitlines()[-1])
+    assert not ran.stderr
+    assert not list(tmp_path.iterdir()), "a program leaves nothing behind unasked"
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
-def test_a_program_explains_itself_and_refuses_a_wrong_argument(program, tmp_path):
-    assert "usage:" in run(program, "--help", folder=tmp_path).stdout
-    wrong = run(program, "--size", "0", folder=tmp_path)
-    assert wrong.returncode == 2
-    assert "is not positive: give the length" in wrong.stderr
+@NAMES
+def test_a_wrong_result_is_an_error(program, tmp_path, capsys):
+    text, (good, bad) = program.read_text("utf-8"), SABOTAGE[program.stem]
+    assert good in text
+    broken = tmp_path / program.name
+    broken.write_text(text.replace(good, bad), "utf-8")
+    if "jax_num_cpu_devices" in text:  # has to be set before JAX starts
+        ran = run(broken, tmp_path)
+        code, out = ran.stderr, ran.stdout
+    else:
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(broken))["main"]([])
+        code, out = ended.value.code, capsys.readouterr().out
+    assert code.startswith("The check failed")
+    assert "checked:" not in out
 
 
-def test_there_are_programs():
-    assert PROGRAMS
+@NAMES
+def test_a_program_explains_itself_and_refuses_a_wrong_argument(program, capsys):
+    main = runpy.run_path(str(program))["main"]
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    assert "usage:" in (text := capsys.readouterr().out)
+    assert f"python {program.name}" in text
+    argument, answer = WRONG[program.stem]
+    with pytest.raises(SystemExit, match="2"):
+        main([argument])
+    said = capsys.readouterr()
+    assert answer in said.err
+    assert not said.out
+
+
+@NAMES
+def test_a_program_is_short_and_needs_nothing_but_jax_numpy_and_the_package(program):
+    text = program.read_text("utf-8")
+    assert 30 <= len(text.splitlines()) <= 120
+    allowed = {*sys.stdlib_module_names, "jax", "numpy", "jitguide"}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+            assert {name.split(".")[0] for name in names} <= allowed
+
+
+@NAMES
+def test_a_program_has_a_page_that_shows_it_runs_it_and_offers_it(program):
+    page = (ROOT / "docs" / "examples" / f"{program.stem.replace('_', '-')}.md").read_text("utf-8")
+    assert f"```{{literalinclude}} ../../examples/{program.name}\n" in page
+    assert f"{{download}}`{program.name} <../../examples/{program.name}>`" in page
+    assert f'"examples" / "{program.name}"' in page
+    index = (ROOT / "docs" / "examples" / "index.md").read_text("utf-8")
+    assert f"({program.stem.replace('_', '-')}.md)" in index
+
+
+def test_the_test_that_is_a_program_runs_under_pytest(tmp_path):
+    program = ROOT / "examples" / "test_compiles_once.py"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(program), "-c", os.devnull]
+    ran = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert "5 passed" in ran.stdout
+
+
+def test_there_are_programs_and_each_is_asked_for_a_mistake():
+    assert {program.stem for program in PROGRAMS} == set(WRONG) == set(SABOTAGE)

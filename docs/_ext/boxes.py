@@ -1,4 +1,4 @@
-"""The boxes of a lesson: question, predict, takeaway, exercise, old-new.
+"""The boxes of a page, such as question, takeaway and exercise.
 
 They are MyST admonitions with a fixed title, so that every page looks and reads alike::
 
@@ -20,6 +20,8 @@ _TITLES = {
     "takeaway": "Takeaway",
     "exercise": "Exercise",
     "old-new": "Old tutorials say, and what happens today",
+    "docs-say": "JAX's own pages say, and what happens",
+    "in-short": "In short",
 }
 
 

@@ -1,4 +1,10 @@
-"""The directive `error-index`: every entry of the error catalogue, from the data that `explain` uses."""
+"""The directive `error-index`: entries of the error catalogue, from the data that `explain` uses.
+
+Its argument names the groups that a page shows; without one it shows all::
+
+    ```{error-index} values sizes leaks
+    ```
+"""
 
 from __future__ import annotations
 
@@ -24,20 +30,25 @@ _TITLES = {
     "devices": "Devices and sharding",
     "callbacks": "Callbacks and checks",
     "settings": "Settings",
-    "silent": "No error at all: arrays",
-    "silent_types": "No error at all: types",
-    "silent_tracing": "No error at all: tracing",
-    "silent_costs": "No error at all: time and memory",
+    "silent": "Indices, branches and devices",
+    "silent_types": "Numbers and types",
+    "silent_tracing": "What happens while tracing only",
+    "silent_costs": "Time and memory",
 }
-_INDEX = "reference/errors"
 
 
 class ErrorIndex(SphinxDirective):
     """A section for each group, a subsection for each entry."""
 
+    optional_arguments = 1
+    final_argument_whitespace = True
+
     def run(self) -> list[nodes.Node]:
         """Return the sections."""
-        return [self._group(group) for group in GROUPS]
+        groups = self.arguments[0].split() if self.arguments else GROUPS
+        if unknown := [group for group in groups if group not in GROUPS]:
+            raise self.error(f"The error catalogue has no group {unknown[0]!r}; it has {', '.join(GROUPS)}.")
+        return [self._group(group) for group in groups]
 
     def _group(self, group: str) -> nodes.section:
         section = nodes.section(ids=[f"errors-{group.replace('_', '-')}"])
@@ -55,7 +66,7 @@ class ErrorIndex(SphinxDirective):
             section += self._code(example, "what goes wrong", "error-example")
         section += self._code(entry.repair, "the repair", "error-repair")
         section += nodes.paragraph("", "", nodes.strong(text="Cost: "), *self.parse_inline(entry.cost)[0])
-        if entry.page != _INDEX:
+        if entry.page != self.env.docname:
             section += nodes.paragraph("", "", *self.parse_inline(f"More: {{doc}}`/{entry.page}`")[0])
         return section
 

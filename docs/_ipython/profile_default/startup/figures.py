@@ -35,6 +35,7 @@ def _svg(figure):
     text = re.sub("|".join(_COLOURS), lambda m: _COLOURS[m.group()], text)
     text = re.sub(r"font: ([^;\"]*?)(?:'[^;\"]*|sans-serif[^;\"]*)", r"font: \1inherit-family", text)
     text = text.replace("inherit-family", "var(--pst-font-family-base, sans-serif)")
+    text = text.replace("xlink:href", "href")  # the older name, which needs a name space of its own
     prefix = f"figure-{next(_numbers)}-"
     text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}\1)", text)

@@ -1,0 +1,69 @@
+"""Writes `llms.txt` and `llms-full.txt`: the site for assistants, as an index and in full.
+
+The format of the index is that of llmstxt.org: a title, a summary, and lists of links to Markdown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+_SUMMARY = (
+    "An executable guide to `jax.jit`. Every output was computed by the build that published it, every number "
+    "was measured, and every fact about JAX has an experiment behind it."
+)
+
+_LONGEST_SUMMARY = 240  # characters
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the extension with Sphinx."""
+    app.connect("build-finished", _write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _write(app: Sphinx, failure: Exception | None) -> None:
+    if failure or app.builder.name not in ("html", "dirhtml"):
+        return
+    out, base = Path(app.outdir), app.config.html_baseurl.rstrip("/")
+    index, full = [f"# {app.config.project}", f"> {_SUMMARY}"], []
+    for top in _children(app, app.config.root_doc):
+        links = [_link(app, page, base) for page in (top, *_below(app, top))]
+        index.append(f"## {app.env.titles[top].astext()}\n\n" + "\n".join(links))
+    for page in (app.config.root_doc, *_below(app, app.config.root_doc)):
+        if out.joinpath(f"{page}.md").exists():
+            full.append(f"<!-- {page} -->\n\n" + out.joinpath(f"{page}.md").read_text("utf-8").strip())
+    out.joinpath("llms.txt").write_text("\n\n".join(index) + "\n", "utf-8")
+    out.joinpath("llms-full.txt").write_text("\n\n---\n\n".join(full) + "\n", "utf-8")
+
+
+def _children(app: Sphinx, page: str) -> list[str]:
+    return app.env.toctree_includes.get(page, [])
+
+
+def _below(app: Sphinx, page: str) -> Iterator[str]:
+    """Yield the pages below a page, in reading order."""
+    for child in _children(app, page):
+        yield child
+        yield from _below(app, child)
+
+
+def _link(app: Sphinx, page: str, base: str) -> str:
+    address = f"{base}/{page}.md" if base else f"{page}.md"
+    return f"- [{app.env.titles[page].astext()}]({address}): {_summary(app.env.get_doctree(page))}"
+
+
+def _summary(doctree: nodes.document) -> str:
+    """Return the sentences with which a page begins, as many as make up a line or two."""
+    paragraph = doctree.next_node(nodes.paragraph)
+    sentences = re.split(r"(?<=[.?!])\s", " ".join(paragraph.astext().split()) if paragraph else "")
+    kept = sentences[:1]
+    for sentence in sentences[1:]:
+        if len(" ".join(kept)) + len(sentence) > _LONGEST_SUMMARY:
+            break
+        kept.append(sentence)
+    return " ".join(kept)

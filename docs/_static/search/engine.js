@@ -1,0 +1,95 @@
+/* Finds pages: which sections of the guide answer a question, or an error message, best. Needs MiniSearch only. */
+
+const GuideSearch = (() => {
+  // Words without a topic. A question is full of them, and so is every page.
+  const EMPTY = new Set(
+    (
+      "a about after all also always am an and any anything are as at be because been but by can cannot could did do does doing " +
+      "don't each else even every for from get gets give given gives has have how however i i'm if in instead into is isn't it its " +
+      "just like make many may me much my need no not now of on one only or other our out over own really same say see should so " +
+      "some such than that the their them then there these they this those through to too two until use used using very want was " +
+      "way we well were what what's when where whether which while who why will with within without work works would you your"
+    ).split(" "),
+  );
+  // Python's words are empty in a question, and the topic in code.
+  const PYTHON = new Set(["and", "if", "in", "not", "or", "for", "while", "is"]);
+
+  // The endings of English words that matter here: "recompiles", "recompiled" and "recompiling" are one word.
+  function stem(word) {
+    if (word.length < 5 || /[_.\d]/.test(word)) return word;
+    return word
+      .replace(/(ss)es$/, "$1")
+      .replace(/ies$/, "y")
+      .replace(/([^su])s$/, "$1")
+      .replace(/(ing|ed|er)$/, "")
+      .replace(/(.)\1$/, "$1")
+      .replace(/e$/, "");
+  }
+
+  // "jax.errors.TracerBoolConversionError" is found as a whole, by its last part, and by the words in it.
+  function words(text) {
+    const found = [];
+    for (const piece of text.match(/[A-Za-z_][\w.]*\w|\w+/g) || []) {
+      const parts = piece.split(".").filter(Boolean);
+      for (const part of parts) {
+        found.push(part);
+        if (/_/.test(part)) found.push(...part.split("_").filter(Boolean));
+        if (/[a-z][A-Z]/.test(part)) found.push(...part.split(/(?<=[a-z])(?=[A-Z])/));
+      }
+    }
+    return found;
+  }
+
+  const term = (word) => {
+    const lower = word.toLowerCase();
+    return EMPTY.has(lower) && !PYTHON.has(word) ? null : lower.length < 2 && !/\d/.test(lower) ? null : stem(lower);
+  };
+
+  const queryTerm = (word) => (EMPTY.has(word.toLowerCase()) ? null : term(word));
+
+  // Lists of everything mention everything: they come after the pages that explain one thing.
+  const LISTS = /^reference\/(claims|more-facts|five-tutorials|glossary|api|questions|coverage)$|^(status|index)$|\/index$/;
+  const weightOf = (page) => (LISTS.test(page) ? 0.4 : page.startsWith("howto/") ? 1.3 : 1);
+
+  let index = null;
+  let sections = [];
+
+  /** Take the sections of the site: `[page, anchor, page title, title, text, code]` each. */
+  function load(rows) {
+    sections = rows.map(([page, anchor, pageTitle, title, text, code], id) => ({ id, page, anchor, pageTitle, title, text, code }));
+    index = new MiniSearch({
+      fields: ["pageTitle", "title", "text", "code"],
+      tokenize: words,
+      processTerm: term,
+    });
+    index.addAll(sections);
+  }
+
+  /**
+   * Return the best pages for a query, best first: `{page, title, score, sections: [{anchor, title, text}]}`.
+   * A page counts by its best section, and a little by the others.
+   */
+  function find(query, most = 20) {
+    const hits = index.search(query, {
+      processTerm: queryTerm,
+      boost: { pageTitle: 2, title: 2.5, code: 0.5 },
+      prefix: (word) => word.length > 3,
+      fuzzy: (word) => (word.length > 6 ? 0.15 : false),
+      boostDocument: (id) => weightOf(sections[id].page),
+      weights: { prefix: 0.3, fuzzy: 0.2 },
+    });
+    const pages = new Map();
+    for (const hit of hits) {
+      const section = sections[hit.id];
+      const page = pages.get(section.page);
+      if (!page) pages.set(section.page, { page: section.page, title: section.pageTitle, score: hit.score, terms: hit.terms, sections: [section] });
+      else {
+        page.sections.push(section);
+        page.score += hit.score * 0.5 ** page.sections.length;
+      }
+    }
+    return [...pages.values()].sort((a, b) => b.score - a.score).slice(0, most);
+  }
+
+  return { load, find, words, stem };
+})();

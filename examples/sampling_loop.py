@@ -1,0 +1,104 @@
+"""Draw samples with a Metropolis sampler: many chains at once, all steps in one compiled loop.
+
+Run it with `python sampling_loop.py`. It prints the estimates after each round, and at the end checks them
+against the exact mean and variance. The distribution is a gamma distribution here; put the logarithm of your
+own density in the place of `log_density`.
+"""
+
+import argparse
+import sys
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jitguide import watch
+
+SHAPE, RATE = 3.0, 2.0
+MEAN, VARIANCE = SHAPE / RATE, SHAPE / RATE**2  # of a gamma distribution
+
+
+def log_density(x):
+    """Return the logarithm of the density, up to a constant; minus infinity where there can be no sample."""
+    inside = jnp.maximum(x, 1e-30)  # keeps the logarithm finite where the other side is chosen
+    return jnp.where(x > 0, (SHAPE - 1) * jnp.log(inside) - RATE * x, -jnp.inf)
+
+
+def move(state, key):
+    """Propose a step, take it or stay; one chain, one key."""
+    x, density = state
+    to_walk, to_decide = jax.random.split(key)  # each draw needs a key of its own
+    proposal = x + 1.5 * jax.random.normal(to_walk)
+    proposed = log_density(proposal)
+    taken = jnp.log(jax.random.uniform(to_decide)) < proposed - density
+    return (jnp.where(taken, proposal, x), jnp.where(taken, proposed, density)), taken
+
+
+@watch
+@partial(jax.jit, static_argnames="steps")
+def advance(x, key, steps):
+    """Advance every chain; return where they are, and of each its mean, mean square and share of moves."""
+
+    def chain(x, key):
+        def one(carry, key):
+            state, total, square, moves = carry
+            state, taken = move(state, key)
+            return (state, total + state[0], square + state[0] ** 2, moves + taken), None
+
+        carry = ((x, log_density(x)), 0.0, 0.0, 0)
+        (state, *sums), _ = jax.lax.scan(one, carry, jax.random.split(key, steps))
+        return state[0], jnp.stack([s / steps for s in sums])
+
+    return jax.vmap(chain)(x, jax.random.split(key, x.shape[0]))
+
+
+def two_or_more(text):
+    """Return `text` as a whole number that is at least 2, for argparse."""
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a whole number of at least 2. Give one, such as 100."
+        )
+    return int(text)
+
+
+def main(arguments=None):
+    """Sample in rounds, tell how it goes, and check mean and variance."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--chains", type=two_or_more, default=200, help="chains (default: %(default)s)")
+    parser.add_argument(
+        "--steps", type=two_or_more, default=1000, help="steps a round (default: %(default)s)"
+    )
+    parser.add_argument("--rounds", type=two_or_more, default=5, help="rounds (default: %(default)s)")
+    options = parser.parse_args(arguments)
+
+    key = jax.random.key(42)
+    x = jnp.full(options.chains, MEAN, jnp.float32)  # without the dtype, the second round would compile again
+    history = []
+    for number in range(options.rounds):
+        x, found = advance(x, jax.random.fold_in(key, number), steps=options.steps)
+        history.append(np.asarray(found))
+        mean, square, moved = history[-1].mean(axis=0)
+        print(
+            f"round {number + 1}: mean {mean:.3f}, variance {square - mean**2:.3f}, moved {moved:.0%}",
+            flush=True,
+        )
+
+    advance.assert_compiles(1)
+    of_chains = np.mean(history[1:], axis=0)  # the first round is for the chains to forget their start
+    # The chains know nothing of each other, so their spread tells how far off their mean can be.
+    for name, values, exact in [
+        ("mean", of_chains[:, 0], MEAN),
+        ("variance", of_chains[:, 1] - 2 * MEAN * of_chains[:, 0] + MEAN**2, VARIANCE),
+    ]:
+        error = values.std(ddof=1) / options.chains**0.5
+        print(f"{name}: {values.mean():.4f} ± {error:.4f}, exactly {exact:.4f}")
+        if not abs(values.mean() - exact) < 5 * error:
+            sys.exit(f"The check failed: the {name} is more than five standard errors off.")
+    print("checked: one compile, mean and variance within five standard errors")
+
+
+if __name__ == "__main__":
+    main()

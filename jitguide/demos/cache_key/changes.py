@@ -1,0 +1,165 @@
+"""Change one thing about a call, and count what JAX does: the experiment behind the table of the cache key.
+
+Runs of the Python body are counted by a wrapper, lowerings and compiles by `jitguide.watch`. Whether a call
+left the fast path is told by Python's profiler: a call on the fast path runs no Python code of JAX's module for
+jit. (`jax.no_tracing()` would tell as well, but a first call that it refuses keeps that signature slow.)
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from types import FrameType
+from typing import Any
+
+import jax
+
+from jitguide import watch
+from jitguide._render import html_table, table
+
+_HEADER = ("change", "fast path", "traces", "lowerings", "compiles")
+# The class of jitted functions gets its methods from that module.
+_MODULE_OF_JIT = inspect.unwrap(type(jax.jit(len)).trace).__code__.co_filename
+_bodies_run = 0
+
+
+def counted(body: Callable) -> Callable:
+    """Return a new function that does what `body` does; `Changes` counts how often its Python code runs.
+
+    Each call returns another function, so that an experiment can start with one that JAX has never seen.
+
+    Example:
+        >>> from jitguide.demos.cache_key import counted
+        >>> counted(abs)(-2)
+        2
+    """
+
+    @functools.wraps(body)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        global _bodies_run
+        _bodies_run += 1
+        return body(*args, **kwargs)
+
+    return function
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one changed call made JAX do.
+
+    Attributes:
+        what: The change, in words.
+        fast: Whether the call stayed on the fast path; None for what is no call of a jitted function.
+        traces: How often the Python code of a `counted` body ran.
+        lowerings: How many programs were lowered to StableHLO.
+        compiles: How many programs were compiled, or read from the persistent cache.
+    """
+
+    what: str
+    fast: bool | None
+    traces: int
+    lowerings: int
+    compiles: int
+
+    @property
+    def work(self) -> str:
+        """The row in words, such as "hit", "leaves the fast path" or "lowers, compiles"."""
+        counts = {"traces": self.traces, "lowers": self.lowerings, "compiles": self.compiles}
+        done = ", ".join(step for step, count in counts.items() if count)
+        return done or ("leaves the fast path" if self.fast is False else "hit")
+
+
+class Changes:
+    """A table of changed calls, filled row by row with `see` and `count`.
+
+    Warm the function up first, then change one thing at a time. Each row builds on those before it: what was
+    compiled once stays compiled.
+
+    Args:
+        title: What the changes have in common.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from jitguide.demos.cache_key import Changes, counted
+        >>> f = jax.jit(counted(jnp.sin))
+        >>> table = Changes("Shape")
+        >>> _ = f(jnp.ones(3))
+        >>> table.see("as before", f, jnp.ones(3))
+        >>> table.see("longer", f, jnp.ones(4))
+        >>> print(table)
+        Shape
+        change     fast path  traces  lowerings  compiles
+        as before  hit             –          –         –
+        longer     left            1          1         1
+    """
+
+    def __init__(self, title: str = "") -> None:
+        self.title = title
+        self.rows: list[Change] = []
+
+    def see(self, what: str, call: Callable, *args: Any, **kwargs: Any) -> None:
+        """Call a jitted function, and add a row for what that made JAX do.
+
+        Args:
+            what: The change, in words.
+            call: The jitted function.
+            args: Passed to it; they are made before anything is counted.
+            kwargs: The same, by keyword.
+        """
+        self._add(what, True, call, args, kwargs)
+
+    def count(self, what: str, call: Callable, *args: Any, **kwargs: Any) -> None:
+        """Add a row for something other than a call, such as `f.lower`, which has no fast path."""
+        self._add(what, False, call, args, kwargs)
+
+    def _add(self, what: str, has_fast_path: bool, call: Callable, args: tuple, kwargs: dict) -> None:
+        before = _bodies_run
+        with watch() as seen, _python_of_jit() as frames:
+            jax.block_until_ready(call(*args, **kwargs))
+        fast = not frames if has_fast_path else None
+        compiles = seen.compiles + seen.cache_reads
+        self.rows.append(Change(what, fast, _bodies_run - before, seen.lowerings, compiles))
+
+    def counts(self) -> Counter[str]:
+        """Return how many rows there are of each kind of work; see `Change.work`."""
+        return Counter(row.work for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as JSON-ready data."""
+        return {"title": self.title, "rows": [asdict(row) for row in self.rows]}
+
+    def _view(self) -> dict[str, Any]:
+        path = {True: "hit", False: "left", None: ""}
+        cells = [
+            [row.what, path[row.fast], *(n or "–" for n in (row.traces, row.lowerings, row.compiles))]
+            for row in self.rows
+        ]
+        return {"header": _HEADER, "rows": cells, "numeric": (2, 3, 4), "title": self.title}
+
+    def __repr__(self) -> str:
+        return table(**self._view())
+
+    def _repr_html_(self) -> str:
+        return html_table(**self._view())
+
+
+@contextmanager
+def _python_of_jit() -> Iterator[list[str]]:
+    """Collect the names of the functions of JAX's module for jit that the block runs in this thread."""
+    names: list[str] = []
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename == _MODULE_OF_JIT:
+            names.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        yield names
+    finally:
+        sys.setprofile(before)

@@ -1,0 +1,167 @@
+"""The forms of `.at[]`: methods, indices, modes and promises."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+X = jnp.array([1.0, 2.0, 4.0, 8.0])
+
+
+@pytest.mark.claim(
+    "at-methods-repeat-for-repeated-indices",
+    "`multiply`, `divide`, `power` and `apply` of `.at[]` act once for each time that an index is named.",
+)
+@pytest.mark.parametrize(
+    ("method", "value", "expected"),
+    [("multiply", 3.0, 18), ("divide", 2.0, 0.5), ("power", 3.0, 512), ("apply", lambda v: v * 3, 18)],
+)
+def test_at_methods_repeat_for_repeated_indices(method, value, expected):
+    twice = jnp.array([1, 1])
+    assert np.allclose(getattr(X.at[twice], method)(value), [1, expected, 4, 8])
+
+
+@pytest.mark.claim(
+    "at-apply-has-no-derivative",
+    "`x.at[i].apply(f)` has no derivative: `grad` raises `NotImplementedError`; `x.at[i].set(f(x[i]))` has one.",
+)
+def test_at_apply_has_no_derivative():
+    with pytest.raises(NotImplementedError, match="scatter_apply"):
+        jax.grad(lambda x: x.at[1].apply(jnp.square).sum())(X)
+    assert jax.grad(lambda x: x.at[1].set(jnp.square(x[1])).sum())(X).tolist() == [1, 4, 1, 1]
+
+
+@pytest.mark.claim(
+    "at-multiply-needs-unique-indices-for-grad",
+    "The gradient of `.at[i].multiply(v)` and its kin with respect to `v` needs `unique_indices=True`.",
+)
+@pytest.mark.parametrize("method", ["multiply", "divide", "power"])
+def test_at_multiply_needs_unique_indices_for_grad(method):
+    def total(v, unique):
+        return getattr(X.at[jnp.array([0, 2])], method)(v, unique_indices=unique).sum()
+
+    v = jnp.array([3.0, 3.0])
+    with pytest.raises(NotImplementedError, match="unique_indices"):
+        jax.grad(total)(v, False)
+    assert jax.grad(total)(v, True).shape == (2,)
+    assert jax.grad(lambda x: getattr(x.at[jnp.array([0, 2])], method)(v).sum())(X).shape == (4,)
+
+
+@pytest.mark.claim(
+    "at-refuses-lists-and-floats",
+    "`.at[]` refuses a Python list and a float as index with a `TypeError`; an index array is taken.",
+)
+@pytest.mark.parametrize("index", [[0, 2], 1.0], ids=["list", "float"])
+def test_at_refuses_lists_and_floats(index):
+    with pytest.raises(TypeError):
+        X.at[index].set(0.0)
+    assert X.at[jnp.array([0, 2])].set(0.0).tolist() == [0, 2, 0, 8]
+
+
+@pytest.mark.claim(
+    "clip-mode-writes-the-nearest-element",
+    "With `mode='clip'` a write out of range changes the nearest element.",
+)
+def test_clip_mode_writes_the_nearest_element():
+    assert X.at[9].set(0.0, mode="clip").tolist() == [1, 2, 4, 0]
+    assert X.at[-9].set(0.0, mode="clip").tolist() == [0, 2, 4, 8]
+
+
+@pytest.mark.wrong_twin("clip-mode-writes-the-nearest-element")
+def test_wrong_twin_writes_are_clipped_by_default():
+    assert X.at[9].set(0.0).tolist() == [1, 2, 4, 0]
+
+
+@pytest.mark.claim(
+    "at-slice-is-cut-to-the-array",
+    "A slice that reaches beyond the end is cut to the array, as in Python: the part that fits is written.",
+)
+def test_at_slice_is_cut_to_the_array():
+    assert X.at[2:9].set(0.0).tolist() == [1, 2, 0, 0]
+
+
+@pytest.mark.claim(
+    "fill-value-depends-on-the-dtype",
+    "`mode='fill'` gives `nan` for floats, the least value for integers, the greatest for unsigned ones and "
+    "`True` for booleans.",
+)
+@pytest.mark.parametrize(
+    ("dtype", "filled"), [("int32", -(2**31)), ("int8", -128), ("uint8", 255), ("bool", True)]
+)
+def test_fill_value_depends_on_the_dtype(dtype, filled):
+    assert jnp.zeros(4, dtype).at[9].get(mode="fill") == filled
+    assert jnp.isnan(X.at[9].get(mode="fill"))
+
+
+@pytest.mark.claim(
+    "fill-value-needs-the-fill-mode",
+    "`fill_value` without `mode='fill'` is ignored silently: the nearest element comes back.",
+)
+def test_fill_value_needs_the_fill_mode(recwarn):
+    assert X.at[9].get(fill_value=-1.0) == 8
+    assert X.at[9].get(mode="fill", fill_value=-1.0) == -1
+    assert not recwarn.list
+
+
+@pytest.mark.claim(
+    "negative-indices-can-be-out-of-range",
+    "With `wrap_negative_indices=False` a negative index does not count from the end: it is out of range.",
+)
+def test_negative_indices_can_be_out_of_range():
+    try:
+        seen = X.at[-1].get(mode="fill", wrap_negative_indices=False)
+    except TypeError:
+        pytest.skip("not applicable: this JAX has no wrap_negative_indices")
+    assert jnp.isnan(seen)
+    assert X.at[-1].set(0.0, wrap_negative_indices=False).tolist() == X.tolist()
+
+
+@pytest.mark.claim(
+    "window-that-sticks-out-is-not-written",
+    "`x.at[jax.ds(start, size)].set` writes nothing at all where the window sticks out, although reading moves "
+    "the window back.",
+)
+def test_window_that_sticks_out_is_not_written():
+    if not hasattr(jax, "ds"):
+        pytest.skip("not applicable: jax.ds is not in this JAX")
+    write = jax.jit(lambda x, start: x.at[jax.ds(start, 2)].set(0.0))
+    read = jax.jit(lambda x, start: x[jax.ds(start, 2)])
+    assert write(X, 2).tolist() == [1, 2, 0, 0]
+    assert write(X, 3).tolist() == X.tolist()
+    assert read(X, 3).tolist() == [4, 8]
+
+
+@pytest.mark.wrong_twin("window-that-sticks-out-is-not-written")
+def test_wrong_twin_the_part_that_fits_is_written():
+    assert jax.jit(lambda x, start: x.at[jax.ds(start, 2)].set(0.0))(X, 3).tolist() == [1, 2, 4, 0]
+
+
+@pytest.mark.claim(
+    "dynamic-update-slice-moves-the-window",
+    "`lax.dynamic_update_slice` moves a window that sticks out back until it fits, and writes all of it.",
+)
+def test_dynamic_update_slice_moves_the_window():
+    assert jax.lax.dynamic_update_slice(X, jnp.zeros(2), (3,)).tolist() == [1, 2, 0, 0]
+
+
+@pytest.mark.claim(
+    "at-set-casts-with-a-warning",
+    "`.at[].set` of a float into an integer array cuts the fraction off and warns that this will be an error.",
+)
+def test_at_set_casts_with_a_warning():
+    with pytest.warns(FutureWarning, match="incompatible types"):
+        assert jnp.arange(4).at[0].set(1.7).tolist() == [1, 1, 2, 3]
+
+
+@pytest.mark.claim(
+    "at-divide-turns-integers-into-floats",
+    "`.at[].divide` on an integer array returns a float array, so the next jitted call compiles again.",
+)
+def test_at_divide_turns_integers_into_floats():
+    runs = []
+    f = jax.jit(lambda x: runs.append(1) or x.at[1].divide(2))
+    x = jnp.arange(4)
+    y = f(x)
+    assert (x.dtype, y.dtype) == (jnp.int32, jnp.float32)
+    f(y)
+    assert len(runs) == 2
