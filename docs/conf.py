@@ -35,6 +35,7 @@ extensions = [
     "_ext.claims",
     "_ext.error_index",
     "_ext.lighter",
+    "_ext.programs",
     "_ext.questions",
     "_ext.search",
     "_ext.status",
@@ -108,6 +109,10 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
     "logo": {"text": "The JIT guide", "alt_text": "The JIT guide, home"},
 }
-copybutton_selector = "div.cell_input div.highlight pre, div.program div.highlight pre"  # not the outputs
+# Blocks that tests/site/snippets.py proves: cells, whole programs, the error index; not the outputs.
+copybutton_selector = (
+    "div.cell_input div.highlight pre, div.program div.highlight pre, "
+    "div.error-example div.highlight pre, div.error-repair div.highlight pre"
+)
 copybutton_exclude = ".linenos, .gp, .go"
 notfound_urls_prefix = None  # the site works under any address

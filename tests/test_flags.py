@@ -11,7 +11,12 @@ import pytest
 from _ext import flags
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "flags.md"
-OPTIONS = {name: option for group, names in flags.decisions().items() if group != "waived" for name, option in names.items()}
+OPTIONS = {
+    name: option
+    for group, names in flags.decisions().items()
+    if group != "waived"
+    for name, option in names.items()
+}
 HERE = [name for name in OPTIONS if name in jax.config.values]
 # Values other than the default, where flipping a boolean or taking the next number makes no sense.
 VALUES = {
@@ -39,7 +44,9 @@ VALUES = {
 @contextlib.contextmanager
 def other_value(name, folder):
     before = jax.config.values[name]
-    value = VALUES.get(name, str(folder) if before in (None, "") else not before if before in (True, False) else before + 1)
+    value = VALUES.get(
+        name, str(folder) if before in (None, "") else not before if before in (True, False) else before + 1
+    )
     jax.config.update(name, jax.devices()[0] if name == "jax_default_device" else value)
     try:
         yield

@@ -17,6 +17,8 @@ from sphinx.util.docutils import SphinxDirective
 from jitguide._errors import Entry
 from jitguide._errors._catalogue import GROUPS, entries
 
+from . import programs
+
 _TITLES = {
     "values": "A value is needed while tracing",
     "sizes": "A size is needed while tracing",
@@ -63,19 +65,23 @@ class ErrorIndex(SphinxDirective):
             section += nodes.paragraph("", "", nodes.literal(text=entry.error))
         section += nodes.paragraph("", "", *self.parse_inline(entry.cause)[0])
         for example in entry.examples:
-            section += self._code(example, "what goes wrong", "error-example")
-        section += self._code(entry.repair, "the repair", "error-repair")
+            section += self._code(example, "what goes wrong", "error-example", entry)
+        section += self._code(entry.repair, "the repair", "error-repair", entry)
         section += nodes.paragraph("", "", nodes.strong(text="Cost: "), *self.parse_inline(entry.cost)[0])
         if entry.page != self.env.docname:
             section += nodes.paragraph("", "", *self.parse_inline(f"More: {{doc}}`/{entry.page}`")[0])
         return section
 
-    def _code(self, code: str, label: str, kind: str) -> nodes.container:
+    def _code(self, code: str, label: str, kind: str, entry: Entry) -> nodes.container:
         text = textwrap.dedent(code).strip("\n")
+        fails = entry.error if kind == "error-example" else None
+        title = next(self.state.document.findall(nodes.title)).astext()
+        whole = programs.of_entry(self.env, title, text, entry.devices, fails)
         return nodes.container(
             "",
             nodes.paragraph("", label, classes=["code-label"]),
             nodes.literal_block(text, text, language="python"),
+            programs.program(text=whole),
             classes=[kind],
         )
 

@@ -51,7 +51,9 @@ def listed() -> list[str]:
     """Return every option that the file decides about."""
     groups = dict(decisions())
     waived = groups.pop("waived")
-    return [name for group in groups.values() for name in group] + [n for names in waived.values() for n in names]
+    return [name for group in groups.values() for name in group] + [
+        n for names in waived.values() for n in names
+    ]
 
 
 @cache
@@ -112,7 +114,7 @@ def _row(cells: list[list[nodes.Node]]) -> nodes.row:
     return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", *cell)) for cell in cells))
 
 
-def _check(app: Sphinx) -> None:
+def _check(_app: Sphinx) -> None:
     known = set(listed())
     for name in sorted(set(defaults()) - known):
         _log.warning(

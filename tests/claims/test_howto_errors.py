@@ -185,6 +185,17 @@ def test_wrong_twin_compiled_code_rounds_as_eager_code():
 
 
 @pytest.mark.claim(
+    "multiply-and-add-may-round-once",
+    "A product and a sum in one compiled function may be rounded once, as one fused operation, where one-by-one operations round twice.",
+)
+def test_multiply_and_add_may_round_once():
+    x, y, z = (np.random.default_rng(i).normal(size=10_000).astype(np.float32) for i in range(3))
+    once = (x.astype(np.float64) * y + z).astype(np.float32)
+    assert (np.asarray(jax.jit(lambda x, y, z: x * y + z)(x, y, z)) == once).all()
+    assert (np.asarray(jnp.asarray(x) * y + z) != once).any()
+
+
+@pytest.mark.claim(
     "rounding-shrinks-in-float64",
     "The difference between jitted and eager shrinks with the digits: in `float64` it is millions of times smaller than in `float32`.",
 )
@@ -230,6 +241,17 @@ def test_chaotic_loops_drift_apart():
 def test_optimization_barrier_keeps_the_order():
     f = jax.jit(lambda x: lax.optimization_barrier(x + 1e8) - 1e8)
     assert f(jnp.float32(1.0)) == 0.0
+
+
+@pytest.mark.claim(
+    "precision-setting-holds-with-and-without-jit",
+    "`jax.default_matmul_precision` holds for eager products as for jitted ones: at one setting both give the same kind of result.",
+)
+def test_precision_setting_holds_with_and_without_jit():
+    a = jnp.asarray(np.random.default_rng(0).normal(size=(64, 64)), jnp.float32)
+    for precision in ("bfloat16", "highest"):
+        with jax.default_matmul_precision(precision):
+            np.testing.assert_allclose(a @ a, jax.jit(jnp.matmul)(a, a), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.claim(

@@ -132,27 +132,6 @@ def test_raise_in_an_untaken_branch_fires(wrap):
 
 
 @pytest.mark.claim(
-    "checkify-raises-for-the-value",
-    "`checkify.check` carries an error that depends on a value out of a jitted function: `error.throw()` raises "
-    "it for bad values only.",
-)
-def test_checkify_raises_for_the_value():
-    from jax.experimental import checkify
-
-    @jax.jit
-    @checkify.checkify
-    def root(x):
-        checkify.check(x >= 0, "negative: {x}", x=x)
-        return jnp.sqrt(x)
-
-    error, y = root(4.0)
-    error.throw()
-    assert y == 2
-    with pytest.raises(Exception, match="negative: -4"):
-        root(-4.0)[0].throw()
-
-
-@pytest.mark.claim(
     "int-branch-is-not-unified-with-float",
     "A Python integer in one branch of `cond` and a `float32` in the other raise `TypeError`.",
 )

@@ -1,0 +1,136 @@
+"""Says whether a program behaved as its block did on the page.
+
+The same error class and the same first line of its message; the same printed text; the same shown value. What
+differs between two processes is left out: places in files, addresses. Where a program reads a clock, what it
+measured is left out too: quantities with a unit, ratios, verdicts. And one more rule: *a line that differs
+between two runs of one program is measured*. Counts never are: they must be the page's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .cleaning import clean_text
+from .program_runner import Outcome
+
+_CLOCKS = re.compile(
+    r"\b(perf_counter|perf_counter_ns|monotonic|process_time|timeit|time\.time|getrusage|compare|phases|scaling|watch"
+    r"|roofline|peaks|device_report|check|memory_stats|profiler|cost_analysis|measure)\b"
+)
+_SAME_EVERYWHERE = (
+    (re.compile(r"(?:[\w./~-]*/)?program\.py\b"), "cell"),
+    (re.compile(r"\bcell\b[\"']?(?:, line |:)\d+(?::\d+)?"), "cell:N"),
+    (re.compile(r"\bid=\d+|\bobject \d{6,}"), "id=N"),
+    (re.compile(r"\x1b\[[0-9;]*m"), ""),
+)
+_NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
+_MEASURED = (
+    (re.compile(rf"{_NUMBER}(?: ?[µm]?s)? ?– ?{_NUMBER}"), "#"),
+    (re.compile(rf"× ?{_NUMBER}|{_NUMBER} ?(?:×|x\b|times as)"), "#"),
+    (re.compile(rf"{_NUMBER} ?(?:[KMGT]i?B/s|[GT]?FLOP/s|[µumn]?s|min|seconds|%)(?!\w)"), "#"),
+    (re.compile(r"\b(?:faster|slower|same|cannot tell|no clear winner)\b"), "verdict"),
+    (re.compile(rf"even after {_NUMBER} calls?|never even"), "even"),
+    (re.compile(rf"baseline against itself {_NUMBER}|{_NUMBER} rounds"), "#"),
+)
+# Remarks that the helper makes or leaves out, depending on how the measurement went.
+_REMARKS = re.compile(
+    r"Other programs kept|Only \d+ rounds|a jitted call that does nothing|warm, interleaved|The baseline against itself"
+)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a page shows below a block; `shown` are the lines of its value."""
+
+    printed: str = ""
+    stderr: str = ""
+    error: str | None = None
+    message: str = ""
+    shown: tuple[str, ...] | None = None
+
+
+def reads_a_clock(text: str) -> bool:
+    """Return whether what a program prints may be measured.
+
+    Example:
+        >>> reads_a_clock("start = time.perf_counter()"), reads_a_clock("print(len(runs))")
+        (True, False)
+    """
+    return bool(_CLOCKS.search(text))
+
+
+def normal(text: str, measured: bool) -> list[str]:
+    """Return the lines of a text, less what differs between two processes.
+
+    Example:
+        >>> normal("f at cell:3 took   1.2 ms", True), normal("2 traces in 3 calls", True)
+        (['f at cell:N took #'], ['2 traces in 3 calls'])
+    """
+    text = clean_text(text)
+    for pattern, replacement in (*_SAME_EVERYWHERE, *(_MEASURED if measured else ())):
+        text = pattern.sub(replacement, text)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    return [line for line in lines if line and not (measured and _REMARKS.search(line))]
+
+
+def difference(
+    expected: Expected,
+    runs: Sequence[Outcome],
+    measured: bool,
+    shown: Sequence[tuple[str, ...]] | None = None,
+) -> str:
+    """Return in words how runs of a program differ from the page; an empty text if they do not.
+
+    Args:
+        expected: What the page shows.
+        runs: What one program gave, run once or more.
+        measured: Whether the program reads a clock.
+        shown: The lines of the shown value in each run; by default its plain text.
+    """
+    first = runs[0]
+    if first.early:
+        return f"it fails before its block: {first.error}: {first.message}"
+    if first.error != expected.error:
+        return f"it raises {first.error}: {first.message[:300]}, and the page {expected.error}"
+    if _first_line(first.message) != _first_line(expected.message):
+        return (
+            f"its error says {_first_line(first.message)!r}, and the page {_first_line(expected.message)!r}"
+        )
+    if bool(first.stderr.strip()) != bool(expected.stderr.strip()):
+        return f"it writes {first.stderr[:300]!r} to stderr, and the page {expected.stderr[:300]!r}"
+    told = _unlike("prints", [expected.printed], [[run.stdout] for run in runs], measured)
+    if told or expected.shown is None:
+        return told
+    if any(run.plain is None for run in runs):
+        return "it shows no value, and the page does"
+    return _unlike("shows", expected.shown, shown or [_squeezed(run.plain) for run in runs], measured)
+
+
+def _first_line(message: str) -> str:
+    return (normal(message, True) or [""])[0]
+
+
+def _squeezed(text: str) -> tuple[str, ...]:
+    return tuple(text.splitlines())
+
+
+def _unlike(verb: str, page: Sequence[str], runs: Sequence[Sequence[str]], measured: bool) -> str:
+    """Compare the lines that all runs of the program agree on with those of the page."""
+    wanted = normal("\n".join(page), measured)
+    given = [normal("\n".join(run), measured) for run in runs]
+    if any("".join(wanted).replace(" ", "") == "".join(lines).replace(" ", "") for lines in given):
+        return ""
+    if measured and len(runs) > 1:
+        stable = Counter(given[0])
+        for lines in given[1:]:
+            stable &= Counter(lines)
+        left = Counter(wanted) - stable
+        free = max(len(lines) for lines in given) - stable.total()
+        if not stable - Counter(wanted) and left.total() <= free:
+            return ""
+    lost = [line for line in wanted if line not in given[0]]
+    more = [line for line in given[0] if line not in wanted]
+    return f"it {verb} {' ⏎ '.join(more)[:300]!r} where the page {verb} {' ⏎ '.join(lost)[:300]!r}"

@@ -1,0 +1,161 @@
+"""Writes the text of a program: a line that names the page, the kept statements, and the block itself."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .slicing import Cell, Page
+from .statements import Statement, parse
+
+BOUNDARY = "# --- this block"
+FAILS = "# Meant to fail: "
+WARNS = "# Meant to warn: "
+MEASURES = "# Prints measured times: yours will differ."
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_KNOWN = ("jax", "numpy", "jitguide", "matplotlib")  # the order in which they are named
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a program comes from: title and name of the page, and the JAX that ran it."""
+
+    title: str
+    page: str
+    jax: str
+
+
+def write(page: Page, target: int, rung: int, origin: Origin, notes: Sequence[str] = ()) -> str:
+    """Return the program of one cell.
+
+    Example:
+        >>> page = Page([Cell("import math"), Cell("r = 2"), Cell("math.pi * r**2", shown=True)])
+        >>> print(write(page, 2, 1, Origin("Circles", "learn/circles", "0.12.0")))
+        # From "Circles" (learn/circles), JAX 0.12.0. Needs: Python alone.
+        <BLANKLINE>
+        import math
+        <BLANKLINE>
+        r = 2
+        <BLANKLINE>
+        # --- this block
+        print(math.pi * r**2)
+        <BLANKLINE>
+    """
+    cell = page.cells[target]
+    kept = earlier(page, page.choose(target, rung), page.parsed[target])
+    block = own(cell)
+    if cell.draws:
+        bound = "import matplotlib.pyplot as plt" in f"{kept}\n{block}"
+        block += "\n" if bound else "\n\nimport matplotlib.pyplot as plt\n\n"
+        block += "plt.show()"
+    notes = [FAILS + f"{cell.raised}." if cell.raised else "", *notes]
+    return assemble(kept, block, origin, [note for note in notes if note])
+
+
+def assemble(kept: str, block: str, origin: Origin, notes: Sequence[str] = ()) -> str:
+    """Return a program with its first lines, ending in a line break."""
+    gap = (
+        "\n\n\n"
+        if kept and ast.parse(kept).body and isinstance(ast.parse(kept).body[-1], _DEFINITIONS)
+        else "\n\n"
+    )
+    code = f"{kept}{gap}{BOUNDARY}\n{block}" if kept else block
+    first = f'# From "{origin.title}" ({origin.page}), JAX {origin.jax}. Needs: {needs(code)}.'
+    return "\n".join([first, *notes, "", code.rstrip(), ""])
+
+
+def needs(code: str) -> str:
+    r"""Return the packages outside of Python that a program imports, as words.
+
+    Example:
+        >>> needs("import jax.numpy as jnp, numpy\nimport time")
+        'jax, numpy'
+    """
+    found = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found |= {a.name.split(".")[0] for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    foreign = found - set(sys.stdlib_module_names)
+    ordered = [name for name in _KNOWN if name in foreign] + sorted(foreign - set(_KNOWN))
+    return ", ".join(ordered) or "Python alone"
+
+
+def own(cell: Cell) -> str:
+    """Return the cell's own text; a script shows no values, so a value that the page shows is printed."""
+    source = cell.source.rstrip()
+    if not cell.shown or cell.raised:
+        return source
+    last = ast.parse(source).body[-1]
+    if not isinstance(last, ast.Expr):
+        return source
+    text = source.encode()  # positions in a syntax tree count bytes
+    lines = text.splitlines(keepends=True)
+    start = sum(map(len, lines[: last.lineno - 1])) + last.col_offset
+    end = sum(map(len, lines[: last.end_lineno - 1])) + last.end_col_offset
+    value = text[start:end]
+    if len(ast.parse(b"print(" + value + b")").body[0].value.args) != 1:  # a tuple without parentheses
+        value = b"(" + value + b")"
+    return (text[:start] + b"print(" + value + b")" + text[end:]).decode()
+
+
+def earlier(page: Page, kept: Sequence[Statement], target: Sequence[Statement]) -> str:
+    """Return the kept statements as text: their own lines, and of imports what is used."""
+    used = _used([*kept, *target])
+    parts: list[tuple[Statement, str]] = []
+    seen = set()
+    for s in kept:
+        lines = page.cells[s.cell].source.splitlines()[s.first - 1 : s.last]
+        text = _trimmed(s, used) if s.is_import else "\n".join(lines)
+        if text and not (s.is_import and text in seen):
+            seen.add(text)
+            parts.append((s, text))
+    text = ""
+    for (before, _), (s, own_text) in zip([(None, ""), *parts], parts, strict=False):
+        text += "\n" * (1 + _gap(page, before, s)) + own_text if before else own_text
+    return text
+
+
+def used_imports(prelude: str, code: str) -> str:
+    r"""Return those lines of a prelude of imports that a block needs.
+
+    Example:
+        >>> used_imports("import jax\nimport jax.numpy as jnp", "jnp.ones(3)")
+        'import jax.numpy as jnp'
+    """
+    used = _used(parse(code))
+    return "\n".join(text for text in (_trimmed(s, used) for s in parse(prelude)) if text)
+
+
+def _used(statements: Iterable[Statement]) -> set[str]:
+    found: set[str] = set()
+    for s in statements:
+        if not s.is_import:
+            found |= s.reads | s.later | s.changes
+    return found
+
+
+def _trimmed(s: Statement, used: set[str]) -> str:
+    """Return an import less the names that nothing in the program reads."""
+    lines = []
+    for node in s.nodes:
+        names = [a for a in node.names if (a.asname or a.name.split(".")[0]) in used]
+        if names:
+            copy = type(node)(**{**dict(ast.iter_fields(node)), "names": names})
+            lines.append(ast.unparse(copy))
+    return "\n".join(lines)
+
+
+def _gap(page: Page, before: Statement, s: Statement) -> int:
+    """Return the number of blank lines between two kept statements, as a formatter would have it."""
+    if before.is_import and s.is_import:
+        return 0
+    if isinstance(before.nodes[-1], _DEFINITIONS) or isinstance(s.nodes[0], _DEFINITIONS):
+        return 2
+    if before.cell != s.cell or before.is_import:
+        return 1
+    lines, above = page.cells[s.cell].source.splitlines(), s.first - 1
+    return min(1, int(above > 0 and not lines[above - 1].strip()))

@@ -1,0 +1,161 @@
+"""Gives each block of a page a program: made, run and compared after the pages were executed.
+
+What was chosen is kept beside the outputs, so that only the programs of changed cells run again. A program
+stands below its block in HTML as `<details class="program">`, readable without scripts; `program.js` makes a
+button of it. It is no text of the page: search does not find it, and other builders leave it out.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+
+from . import ladder, pages, program_text
+from .program_text import Origin
+from .slicing import RUNGS, SliceError
+
+_log = logging.getLogger(__name__)
+_PRELUDE = "import jax\nimport jax.numpy as jnp\nimport numpy as np"
+_BUILDERS = ("html", "dirhtml")
+
+
+class program(nodes.General, nodes.Element):  # noqa: N801 -- docutils names nodes in lower case
+    """The program of the block before it, in the attribute `text`."""
+
+
+def origin(app: Sphinx, title: str, docname: str) -> Origin:
+    """Return what the first line of the page's programs names."""
+    jax = next(p.split("==")[1] for p in app.guide_environment["packages"] if p.startswith("jax=="))
+    return Origin(title, docname, jax)
+
+
+def of_entry(env: BuildEnvironment, title: str, code: str, devices: int, error: str | None) -> str:
+    """Return the program of an example of the error index, which begins with three imports."""
+    settings = f'\njax.config.update("jax_num_cpu_devices", {devices})' if devices > 1 else ""
+    prelude = program_text.used_imports(_PRELUDE, f"{settings}\n{code}")
+    notes = [f"{program_text.FAILS}{error.rpartition('.')[2]}."] if error else []
+    return program_text.assemble(f"{prelude}{settings}", code, origin(env.app, title, env.docname), notes)
+
+
+def _make(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Make and run the programs that are missing; return the pages that have to be written for them."""
+    if app.builder.name not in _BUILDERS:
+        return []
+    rules, waiting, made = ladder.rules(), [], {}
+    for name in sorted(env.all_docs):
+        record = app.guide_store.latest(name)
+        if record and record["outputs"] and not _is_current(app, name, record["key"], rules):
+            made[name] = _prepare(app, name, record, rules)
+            waiting += made[name].pop("waiting", [])
+    if waiting:
+        _log.info("running %d programs", len(waiting))
+    on_cpu = all(platform == "cpu" for platform, _ in app.guide_environment["devices"])
+    ladder.climb(waiting, min(2, os.cpu_count() or 1) if on_cpu else 1)
+    for name, found in made.items():
+        _finish(app, name, found)
+    return list(made)
+
+
+def _is_current(app: Sphinx, name: str, key: str, rules: str) -> bool:
+    kept = app.guide_store.latest(_record_name(name))
+    return bool(kept) and (kept["key"], kept["rules"]) == (key, rules) and not kept["failed"]
+
+
+def _record_name(name: str) -> str:
+    return f"programs/{name}"
+
+
+def _prepare(app: Sphinx, name: str, record: dict, rules: str) -> dict:
+    """Return the record of a page's programs, in it what still has to run."""
+    path = Path(app.env.doc2path(name))
+    notebook = pages.read(path.read_text("utf-8"), path, app.env.myst_config)
+    code = pages.code_cells(notebook)
+    found = {"key": record["key"], "rules": rules, "failed": False, "cells": {}, "waiting": []}
+    if len(code) != len(record["outputs"]):
+        return found | {"failed": True}  # the page failed; its older outputs belong to another text
+    sources = [
+        {"source": cell.source, "metadata": cell.metadata, "outputs": outputs}
+        for cell, outputs in zip(code, record["outputs"], strict=True)
+    ]
+    try:
+        climbs = ladder.prepare(sources, origin(app, app.env.titles[name].astext(), name))
+    except SliceError as error:
+        _warn(str(error), path, pages.line_of(notebook, code[error.cell]) + error.line)
+        return found | {"failed": True}
+    kept = app.guide_store.latest(_record_name(name)) or {"cells": {}, "rules": ""}
+    known = {c["key"]: c for c in kept["cells"].values() if kept["rules"] == rules and not c["why"]}
+    for number, climb in climbs.items():
+        place = next(i for i, cell in enumerate(notebook.cells) if cell is code[number])
+        line = pages.line_of(notebook, code[number])
+        old = known.get(climb.key)
+        found["cells"][str(place)] = old or {"key": climb.key, "climb": climb, "line": line}
+        found["waiting"] += [] if old else [climb]
+    return found
+
+
+def _finish(app: Sphinx, name: str, found: dict) -> None:
+    """Keep the programs of a page, and tell of those that do not behave."""
+    path = Path(app.env.doc2path(name))
+    for cell in found["cells"].values():
+        climb = cell.pop("climb", None)
+        if climb is None:
+            continue
+        rung, text = climb.programs[0]
+        cell |= {"rung": rung, "text": text, "why": climb.why, "seconds": climb.seconds}
+        if climb.why:
+            found["failed"] = True
+            _warn(f"no program of this cell behaves as the page: {climb.why}.", path, cell["line"])
+        elif rung == RUNGS[-1] and len(climb.programs) == 1:
+            _log.info("%s:%s: the program keeps everything before its cell", path, cell["line"])
+    app.guide_store.save(_record_name(name), found)
+
+
+def _warn(message: str, path: Path, line: int) -> None:
+    _log.warning(message, location=f"{path}:{line}", type="guide", subtype="program")
+
+
+def _insert(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Put each program below the input of its cell, when the page is about to be written."""
+    found = app.guide_store.latest(_record_name(docname)) if app.builder.name in _BUILDERS else None
+    if not found:
+        return
+    for block in list(doctree.findall(nodes.container)):
+        cell = found["cells"].get(str(block.get("cell_index")))
+        if block.get("nb_element") == "cell_code" and cell and not cell["why"]:
+            for source in block.findall(nodes.container):
+                if source.get("nb_element") == "cell_code_source":
+                    source.parent.insert(source.parent.index(source) + 1, program(text=cell["text"]))
+                    break
+
+
+def _visit(translator: object, node: program) -> None:
+    if translator.builder.name not in _BUILDERS:  # a book has no buttons
+        raise nodes.SkipNode
+    text = node["text"]
+    lines = len(text.splitlines())
+    translator.body.append(
+        f'<details class="program" data-pagefind-ignore><summary>As a program ({lines} lines)</summary>'
+        f'<pre tabindex="0">{html.escape(text)}</pre></details>\n'
+    )
+    raise nodes.SkipNode
+
+
+def _skip(_translator: object, _node: program) -> None:
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the extension with Sphinx."""
+    others = dict.fromkeys(("latex", "text", "man", "texinfo"), (_skip, None))
+    app.add_node(program, html=(_visit, None), **others)
+    app.connect("env-updated", _make)
+    app.connect("doctree-resolved", _insert)
+    app.add_css_file("program.css")
+    app.add_js_file("program.js", loading_method="defer")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

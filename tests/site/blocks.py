@@ -1,0 +1,236 @@
+"""Reads the Python blocks of the built site: what their buttons copy, and what the page shows below them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import jax
+from _ext.likeness import Expected
+from _ext.program_runner import Outcome
+from bs4 import BeautifulSoup, Tag
+
+BOUNDARY = "# --- this block"
+_HEADER = re.compile(
+    r'# From "(?P<title>.+)" \((?P<page>[^)]+)\), JAX (?P<jax>[\w.]+)\. Needs: (?P<needs>.+)\.'
+)
+_FAILS = "# Meant to fail: "
+_PACKAGES = {"jax", "numpy", "jitguide", "matplotlib"}
+_MACHINERY = ("myst_nb", "glue(", "get_ipython", "%matplotlib")
+_NOT_COPIED = (".linenos", ".gp", ".go")  # as `copybutton_exclude` in docs/conf.py
+# The experiments of the ledger are tests: pytest runs them, and they have no button.
+_TESTS = ("reference/claims",)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block: page, running number, the text that each button copies, and what the page shows.
+
+    Attributes:
+        whole: Whether it is a program as it stands, without a second button.
+        only_class: Whether only the class of its error is compared.
+        tail: Whether the page shows a figure for it.
+    """
+
+    page: str
+    number: int
+    own: str
+    program: str
+    expected: Expected = field(default_factory=Expected)
+    whole: bool = False
+    only_class: bool = False
+    tail: bool = False
+    entry: bool = False
+
+    @property
+    def name(self) -> str:
+        """Page and number, as it is told to people."""
+        return f"{self.page}, block {self.number}"
+
+    @property
+    def begins(self) -> int:
+        """Line with which the block begins in its program."""
+        lines = self.program.splitlines()
+        return lines.index(BOUNDARY) + 1 if BOUNDARY in lines else 1
+
+    def value_lines(self, run: Outcome) -> tuple[str, ...]:
+        """Return the shown value of a run in the form in which the page shows it."""
+        if self.expected.shown and self.expected.shown[0] == _HTML:
+            return _lines(BeautifulSoup(run.html or "", "html.parser"))
+        return tuple((run.plain or "").splitlines())
+
+
+_HTML = "shown as HTML:"
+
+
+def of_site(html: Path, only: str = "") -> list[Block]:
+    """Return every Python block of the site that a reader may copy."""
+    found = []
+    for path in sorted(html.rglob("*.html")):
+        page = path.relative_to(html).with_suffix("").as_posix()
+        if "_static" not in path.parts and only in page and page not in _TESTS:
+            soup = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+            found += [Block(page, i, **about) for i, about in enumerate(_blocks(soup), 1)]
+    return found
+
+
+def _blocks(soup: BeautifulSoup) -> Iterator[dict]:
+    for block in soup.select("div.highlight-ipython3, div.highlight-python, div.highlight-python3"):
+        if block.find_parent(class_="cell_output"):
+            continue
+        about: dict = {"own": _copied(block), "program": ""}
+        cell, kind = (
+            block.find_parent(class_="cell"),
+            block.find_parent(class_=["error-example", "error-repair"]),
+        )
+        if cell:
+            about |= {"program": _program(block.find_parent(class_="cell_input")), **_below(cell)}
+        elif kind:
+            error = _entry_error(kind) if "error-example" in kind["class"] else None
+            about |= {
+                "program": _program(block),
+                "expected": Expected(error=error),
+                "only_class": True,
+                "entry": True,
+            }
+        else:
+            about |= {"program": about["own"] + "\n", "whole": True, "only_class": True}
+        yield about
+
+
+def _copied(block: Tag) -> str:
+    """Return what the ordinary button copies: the text less numbers and prompts, and less one line break."""
+    text = block.select_one("pre")
+    for part in text.select(", ".join(_NOT_COPIED)):
+        part.extract()
+    return text.get_text().removesuffix("\n")
+
+
+def _program(before: Tag) -> str:
+    """Return the text that the button "Program" copies, which stands behind the block."""
+    place = before.find_next_sibling()
+    return place.select_one("pre").get_text() if place and "program" in place.get("class", []) else ""
+
+
+def _entry_error(block: Tag) -> str | None:
+    named = block.find_parent("section").select_one("p > code")
+    first = block.find_parent("section").find("p")
+    return named.get_text().rpartition(".")[2] if named and first.get_text() == named.get_text() else None
+
+
+def _below(cell: Tag) -> dict:
+    """Return what the page shows below a cell, as far as a program has to do the same."""
+    if "tag_remove-output" in cell["class"]:
+        return {"only_class": True}
+    printed = "".join(o.get_text() for o in cell.select("div.output.stream"))
+    stderr = "".join(o.get_text() for o in cell.select("div.output.stderr"))
+    told = "".join(o.get_text() for o in cell.select("div.output.traceback"))
+    error, message = None, ""
+    if told:
+        error, _, message = re.sub(r"\Aline \d+: [^\n]*\n\n", "", told).partition(": ")
+    figures = cell.select("figure.guide-figure")
+    values = [o for o in cell.select("div.output.text_html") if not o.select_one("figure.guide-figure")]
+    shown = (_HTML, *(line for value in values for line in _lines(value))) if values else None
+    plain = cell.select("div.output.text_plain")
+    if plain:
+        shown = tuple(plain[0].get_text().splitlines())
+    expected = Expected(printed, stderr, error and error.strip(), message.rstrip("\n"), shown)
+    return {"expected": expected, "tail": bool(figures)}
+
+
+def _lines(soup: Tag) -> tuple[str, ...]:
+    for part in soup.select("style, script"):
+        part.extract()
+    return (
+        (_HTML, *(text for text in soup.stripped_strings))
+        if isinstance(soup, BeautifulSoup)
+        else tuple(soup.stripped_strings)
+    )
+
+
+def problems(found: list[Block], sources: Path | None) -> dict[str, list[str]]:
+    """Return what can be seen to be wrong without running anything, by the names of the blocks."""
+    wrong: dict[str, list[str]] = {}
+    for i, block in enumerate(found):
+        earlier = [other for other in found[:i] if other.page == block.page]
+        if told := [*_about(block, earlier)]:
+            wrong[block.name] = told
+    for page in {b.page for b in found}:
+        path = sources / f"{page}.md" if sources else None
+        if path and path.exists():
+            cells = [b for b in found if b.page == page and not b.whole and not b.entry]
+            for block, source in zip(cells, _cells(path.read_text("utf-8")), strict=True):
+                if block.own != source:
+                    wrong.setdefault(block.name, []).append(
+                        "the copy button copies another text than the source's"
+                    )
+    return wrong
+
+
+def _about(block: Block, earlier: list[Block]) -> Iterator[str]:
+    if block.whole:
+        return
+    if not block.program:
+        yield "it has no program"
+        return
+    yield from _first_lines(block)
+    yield from (f"the program contains {word!r}" for word in _MACHINERY if word in block.program)
+    kept, _, code = block.program.rpartition(BOUNDARY + "\n")
+    if not _is_own(ast.parse(code).body, ast.parse(block.own).body):
+        yield "the program does not end with the block itself"
+    if not block.entry:
+        lines = iter("\n".join(other.own for other in earlier).splitlines())
+        for line in (
+            text
+            for text in kept.splitlines()[1:]
+            if text and not re.match(r"# (Meant|Prints)|from |import ", text)
+        ):
+            if line not in lines:  # an iterator: what was passed is gone, so the order counts
+                yield f"the program has the line {line!r}, which no earlier block has at that place"
+                return
+
+
+def _first_lines(block: Block) -> Iterator[str]:
+    header = _HEADER.match(block.program)
+    if not header or header["page"] != block.page or header["jax"] != jax.__version__:
+        yield f"the first line names not this page and JAX {jax.__version__}: {block.program.splitlines()[0]}"
+        return
+    imported = set()
+    for node in ast.walk(ast.parse(block.program)):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) else []
+        imported |= {name.partition(".")[0] for name in names}
+    needs = {*header["needs"].split(", ")} - {"Python alone"}
+    if not needs <= _PACKAGES or not imported & _PACKAGES <= needs:
+        yield f"it says that it needs {', '.join(sorted(needs))}, and imports {', '.join(sorted(imported))}"
+    says = [
+        line.removeprefix(_FAILS).rstrip(".")
+        for line in block.program.splitlines()[:4]
+        if line.startswith(_FAILS)
+    ]
+    if says != ([block.expected.error] if block.expected.error else []):
+        yield f"it says that it is meant to fail with {says}, and the page shows {block.expected.error}"
+
+
+def _is_own(program: list[ast.stmt], own: list[ast.stmt]) -> bool:
+    """Return whether statements are those of the block; a shown value is printed, a figure is shown."""
+    given, wanted = [ast.dump(s) for s in program], [ast.dump(s) for s in own]
+    ends = [ast.dump(s) for s in ast.parse("import matplotlib.pyplot as plt\nplt.show()").body]
+    while given and given[-1] in ends and len(given) > len(wanted):
+        given.pop()
+    if given and wanted and given != wanted:
+        match program[len(wanted) - 1], own[-1]:
+            case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[one])), ast.Expr(value=other):
+                return given[:-1] == wanted[:-1] and ast.dump(one) == ast.dump(other)
+    return given == wanted
+
+
+def _cells(text: str) -> Iterator[str]:
+    """Return the code of the visible cells of a page's source."""
+    for cell in re.finditer(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1\s*$", text, re.DOTALL | re.MULTILINE):
+        options = re.match(r"(?::[\w-]+:[^\n]*\n)*", cell[2])[0]
+        if not re.search(r"remove-(cell|input)", options):
+            yield cell[2][len(options) :].strip("\n")

@@ -1,0 +1,84 @@
+"""Runs what both buttons of every Python block of the built site really copy: `python tests/site/snippets.py`.
+
+It reads the HTML and trusts nothing else: not what the build found out, and not how the programs were made.
+The last line is `snippets: N blocks, N programs, N behaved`; anything else is listed above it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "docs"), str(Path(__file__).parent)]
+
+import blocks  # noqa: E402 -- beside this file
+from _ext import likeness, program_runner  # noqa: E402
+
+_FRESH_EVERY = 10  # one program in ten gets an interpreter of its own: forking must not be what makes it work
+
+
+def jobs(found: list[blocks.Block], fresh: bool = False) -> list[program_runner.Job]:
+    """Return what there is to run."""
+    made = []
+    for i, block in enumerate(found):
+        own = fresh or block.whole or i % _FRESH_EVERY == 0 or program_runner.needs_fresh(block.program)
+        shown = block.expected.shown is not None
+        made.append(program_runner.Job(block.name, block.program, block.begins, shown, own))
+    return made
+
+
+def complaint(block: blocks.Block, runs: list[program_runner.Outcome]) -> str:
+    """Return how the program misbehaves, or an empty text."""
+    shown = [block.value_lines(run) for run in runs] if block.expected.shown is not None else None
+    if block.only_class:
+        return (
+            ""
+            if runs[0].error == block.expected.error
+            else f"it raises {runs[0].error}: {runs[0].message[:300]}"
+        )
+    return likeness.difference(block.expected, runs, likeness.reads_a_clock(block.program), shown)
+
+
+def prove(found: list[blocks.Block], workers: int) -> dict[str, str]:
+    """Run every program and return what is wrong with each that misbehaves."""
+    first = program_runner.run(jobs(found), workers)
+    unsure = [block for block in found if complaint(block, [first[block.name]])]
+    second = program_runner.run(jobs(unsure, fresh=True), workers)
+    clocked = [b for b in unsure if likeness.reads_a_clock(b.program) and complaint(b, [second[b.name]])]
+    third = program_runner.run(jobs(clocked), workers)
+    wrong = {}
+    for block in unsure:
+        runs = [run[block.name] for run in (second, first, third) if block.name in run]
+        if complaint(block, runs[:1]) and (told := complaint(block, runs)):
+            wrong[block.name] = told
+    return wrong
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prove the site; return 1 if a block has no program or its program misbehaves."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("html", nargs="?", type=Path, default=ROOT / "docs" / "_build" / "html")
+    parser.add_argument("--only", default="", metavar="TEXT", help="pages whose name contains TEXT")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--no-sources", action="store_true", help="the site was not built from this checkout")
+    options = parser.parse_args(arguments)
+    start = time.perf_counter()
+    found = blocks.of_site(options.html, options.only)
+    wrong = blocks.problems(found, None if options.no_sources else ROOT / "docs")
+    whole = [block for block in found if block.program]
+    wrong |= {name: [*wrong.get(name, []), told] for name, told in prove(whole, options.workers).items()}
+    for name, told in sorted(wrong.items()):
+        print(*(f"{name}: {one}" for one in told), sep="\n")
+    behaved = len([block for block in whole if block.name not in wrong])
+    print(f"took {time.perf_counter() - start:.0f} s")
+    print(f"snippets: {len(found)} blocks, {len(whole)} programs, {behaved} behaved")
+    return 0 if found and behaved == len(found) and not wrong else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Programs made of small pages behave as the pages did, and hold no more than they need."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from _ext import ladder, program_runner
+from _ext.program_text import BOUNDARY, Origin
+
+sys.path.insert(0, str(Path(__file__).parent / "minipages"))
+from pages import PAGES
+
+ORIGIN = Origin("A page", "learn/a-page", "0.12.0")
+NOTEBOOK = Path(__file__).parent / "minipages" / "notebook.py"
+
+
+def cells_of(text):
+    """Return source and metadata of each cell of a small page."""
+    found = []
+    for part in f"\n{text}".split("# %%"):
+        head, _, source = part.partition("\n")
+        found.append({"source": source.strip("\n"), "metadata": {}, "raises": "raises" in head})
+    return found
+
+
+def executed(pages):
+    """Run small pages as a notebook would; return their cells with outputs."""
+    cells = {name: cells_of(text) for name, text in pages.items()}
+    asked = json.dumps({name: [c["source"] for c in found] for name, found in cells.items()})
+    ran = subprocess.run(
+        [sys.executable, str(NOTEBOOK)],
+        input=asked,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ,
+    )
+    for line in ran.stdout.splitlines():
+        name, outputs = json.loads(line)
+        for cell, found in zip(cells[name], outputs, strict=True):
+            cell["outputs"] = found
+    return cells
+
+
+@pytest.fixture(scope="module")
+def climbed():
+    """Every small page with the climb of each of its cells."""
+    climbs = {}
+    for name, cells in executed(PAGES).items():
+        climbs[name] = ladder.prepare(cells, Origin(name, name, "0.12.0"))
+        for number, cell in enumerate(cells):
+            assert bool(climbs[name][number].expected.error) == cell["raises"], (name, number)
+    ladder.climb([climb for found in climbs.values() for climb in found.values()])
+    return climbs
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_program_behaves_as_its_cell_did(climbed, name):
+    assert {number: climb.why for number, climb in climbed[name].items() if climb.why} == {}
+
+
+def test_few_cells_need_everything_before_them(climbed):
+    widest = [c.name for found in climbed.values() for c in found.values() if c.programs[0][0] == 3]
+    assert len(widest) <= 2, widest
+
+
+@pytest.mark.parametrize(
+    ("page", "cell", "kept", "left"),
+    [
+        ("second call", 3, "print(f(1))", "print(f(2.0))"),
+        ("a call long before", 4, "f(jnp.ones(2))", "unrelated"),
+        ("stale global", 4, "print(f(3.0))", "ones"),
+        ("mutation", 5, "seen.append(1)", "other"),
+        ("donation", 2, "y = f(x)", "sum"),
+        ("failed trace", 4, "tracing again", "if x > 0"),
+        ("raising in the middle", 2, "x = jnp.arange(3)", "x[0] = 5"),
+        ("a name with two lives", 2, "the second", "the first"),
+        ("generator", 3, "b = rng.integers(10)", "print(a)"),
+        ("ambient", 3, "jax_debug_nans", "warn("),
+        ("custom rule", 2, "f.defjvp(rule)", "jit"),
+        ("loop variable", 1, BOUNDARY[:0], "append"),
+    ],
+)
+def test_what_is_kept_and_what_is_left(climbed, page, cell, kept, left):
+    text = climbed[page][cell].text
+    assert kept in text
+    assert left not in text.replace("print(b", "")
+
+
+@pytest.mark.parametrize(
+    ("page", "cell", "dropped"),
+    [
+        ("second call", 3, "print(f(1))"),
+        ("mutation", 5, "seen.append(1)"),
+        ("donation", 2, "y = f(x)"),
+        ("stale self", 2, "c.mul = True"),
+        ("ambient", 3, 'jax.config.update("jax_debug_nans", True)'),
+        ("trace counter", 2, "f(1), f(2), f(1.0)"),
+        ("alias", 3, "print(a(1))"),
+    ],
+)
+def test_a_dropped_statement_is_noticed(climbed, page, cell, dropped):
+    one = climbed[page][cell]
+    text = (
+        one.text.replace(f"\n{dropped}\n", "\n", 1)
+        if page != "stale self"
+        else one.text.replace("print(c.calc(3))\n", "", 1)
+    )
+    assert text != one.text
+    outcome = program_runner.run([ladder.job("x", text, one.expected.shown is not None)])["x"]
+    assert ladder.likeness.difference(one.expected, [outcome], measured=False)
+
+
+def test_an_unseeded_generator_is_noticed():
+    page = "import numpy as np\nrng = np.random.default_rng()\n# %%\nprint(rng.normal())"
+    legacy = "import numpy as np\n# %%\nprint(np.random.randn())"
+    for cells in executed({"new": page, "legacy": legacy}).values():
+        climb = ladder.prepare(cells, ORIGIN)[1]
+        ladder.climb([climb])
+        assert "it prints" in climb.why
