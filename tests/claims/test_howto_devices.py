@@ -308,10 +308,18 @@ def test_concurrent_first_calls_share_one_trace():
     "Settings made by a context manager hold in their own thread only; `jax.config.update` holds in all.",
 )
 def test_settings_by_context_stay_in_their_thread():
-    with jax.enable_x64(True), jax.disable_jit():
-        assert jnp.arange(2.0).dtype == "float64"
-        assert in_a_thread(lambda: jnp.arange(2.0).dtype) == "float32"
-        assert (jax.config.jax_disable_jit, in_a_thread(lambda: jax.config.jax_disable_jit)) == (True, False)
+    device, mesh = jax.devices()[0], jax.make_mesh((1,), ("i",))
+
+    def settings():
+        config, mesh = jax.config, jax.sharding.get_abstract_mesh()
+        names = config.jax_default_device, config.jax_default_matmul_precision, mesh.shape_tuple
+        return str(jnp.arange(2.0).dtype), config.jax_disable_jit, config.jax_debug_nans, *names
+
+    outside = settings()
+    with jax.enable_x64(True), jax.disable_jit(), jax.debug_nans(True), jax.default_device(device):
+        with jax.default_matmul_precision("highest"), jax.set_mesh(mesh):
+            assert all(now != before for now, before in zip(settings(), outside, strict=True))
+            assert in_a_thread(settings) == outside
     before = jax.config.jax_default_matmul_precision
     try:
         jax.config.update("jax_default_matmul_precision", "highest")

@@ -2,7 +2,11 @@
 
 import contextlib
 import functools
+import importlib.util
 import logging
+import pickle
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -10,7 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.experimental import io_callback
+from jax import export
+from jax.experimental import io_callback, serialize_executable
 
 NUMBER = jax.ShapeDtypeStruct((), jnp.float32)
 THREE = jax.ShapeDtypeStruct((3,), jnp.float32)
@@ -266,6 +271,148 @@ def test_barrier_stops_constant_folding():
     assert not sorts(lambda x: x * jnp.sort(table), 1.0)
     assert sorts(lambda x: x * jnp.sort(jax.lax.optimization_barrier(table)), 1.0)
     assert sorts(lambda x, table: x * jnp.sort(table), 1.0, table)
+
+
+# Ahead of time ----------------------------------------------------------------------------------------------
+
+
+def score(w, x):
+    return jnp.tanh(x @ w).sum(axis=-1)
+
+
+def open_export():
+    (b,) = export.symbolic_shape("b")
+    return export.export(jax.jit(score))(floats(3, 2), floats(b, 3))
+
+
+@pytest.mark.claim(
+    "compiled-takes-numpy-arrays",
+    "A compiled program takes NumPy arrays, `float64` for `float32` included, and Python numbers for its types.",
+)
+def test_compiled_takes_numpy_arrays():
+    compiled = jax.jit(lambda x, n: x * n).lower(floats(3), floats()).compile()
+    assert compiled(np.ones(3, np.float64), 2.0).tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.claim(
+    "compiled-keeps-the-spelling",
+    "A compiled program takes by position what was lowered by position, and by keyword what was lowered so.",
+)
+def test_compiled_keeps_the_spelling():
+    f = jax.jit(lambda x: x * 2)
+    x = jnp.ones(3)
+    f.lower(x).compile()(x)
+    f.lower(x=x).compile()(x=x)
+    with pytest.raises(TypeError, match="input pytree"):
+        f.lower(x).compile()(x=x)
+    with pytest.raises(TypeError, match="input pytree"):
+        f.lower(x=x).compile()(x)
+
+
+@pytest.mark.claim(
+    "sharding-of-a-shape-makes-it-committed",
+    "A program lowered for a `ShapeDtypeStruct` serves uncommitted arrays; with `sharding=` it serves those that "
+    "are committed there.",
+)
+@pytest.mark.parametrize("committed", [False, True])
+def test_sharding_of_a_shape_makes_it_committed(counted, committed):
+    device = jax.devices()[0]
+    f = jax.jit(lambda x: jnp.tanh(x) * 2)
+    sharding = jax.sharding.SingleDeviceSharding(device) if committed else None
+    f.lower(jax.ShapeDtypeStruct((3,), jnp.float32, sharding=sharding)).compile()
+    free, there = jnp.ones(3), jax.device_put(jnp.ones(3), device)
+    counted()
+    f(there if committed else free)
+    assert counted()["compiles"] == 0
+    f(free if committed else there)
+    assert counted()["compiles"] == 1
+
+
+@pytest.mark.claim(
+    "symbolic-export-compiles-each-size",
+    "A program exported with a symbolic length is compiled for each length that it is called with, once.",
+)
+def test_symbolic_export_compiles_each_size(counted):
+    run = jax.jit(open_export().call)
+    inputs = [(jnp.ones((3, 2)), jnp.ones((n, 3))) for n in (2, 5, 5, 2)]
+    compiles = []
+    for args in inputs:
+        counted()
+        run(*args)
+        compiles.append(counted()["compiles"])
+    assert compiles == [1, 1, 0, 0]
+
+
+@pytest.mark.claim(
+    "open-length-cannot-decide-a-branch",
+    "A Python `if` on a symbolic length raises `InconclusiveDimensionOperation`, unless a constraint decides it.",
+)
+def test_open_length_cannot_decide_a_branch():
+    f = jax.jit(lambda x: x if x.shape[0] > 5 else -x)
+    with pytest.raises(Exception, match="inconclusive") as caught:
+        export.export(f)(floats(*export.symbolic_shape("n")))
+    assert type(caught.value).__name__ == "InconclusiveDimensionOperation"
+    export.export(f)(floats(*export.symbolic_shape("n", constraints=["n >= 6"])))
+
+
+@pytest.mark.claim(
+    "exported-program-has-no-vmap",
+    "`vmap` of an exported program raises `NotImplementedError`; `jax.lax.map` works.",
+)
+def test_exported_program_has_no_vmap():
+    call = open_export().call
+    w, batches = jnp.ones((3, 2)), jnp.ones((4, 5, 3))
+    with pytest.raises(NotImplementedError, match="call_exported"):
+        jax.vmap(call, in_axes=(None, 0))(w, batches)
+    assert jax.lax.map(lambda x: call(w, x), batches).shape == (4, 5)
+
+
+@pytest.mark.claim(
+    "exported-program-keeps-its-derivative",
+    "`grad` of an exported program works in the process that exported it.",
+)
+def test_exported_program_keeps_its_derivative():
+    call = open_export().call
+    w, x = jnp.ones((3, 2)), jnp.ones((5, 3)) / 10
+    wanted = jax.grad(lambda w: score(w, x).sum())(w)
+    np.testing.assert_allclose(jax.grad(lambda w: call(w, x).sum())(w), wanted, rtol=1e-5)
+
+
+@pytest.mark.claim(
+    "serialize-needs-flatbuffers",
+    "Without the package `flatbuffers`, `serialize()` of an export raises `ImportError`, and its StableHLO text can "
+    "be had.",
+)
+def test_serialize_needs_flatbuffers():
+    if importlib.util.find_spec("flatbuffers"):
+        pytest.skip("not applicable: flatbuffers is installed")
+    with pytest.raises(ImportError, match="flatbuffers"):
+        open_export().serialize()
+    assert "stablehlo" in open_export().mlir_module()
+
+
+@pytest.mark.claim(
+    "saved-executable-runs-in-another-process",
+    "What `serialize_executable.serialize` gives can be pickled; another process loads it and runs it without the "
+    "function, and refuses other shapes.",
+)
+def test_saved_executable_runs_in_another_process(tmp_path):
+    compiled = jax.jit(score).lower(floats(3, 2), floats(5, 3)).compile()
+    (tmp_path / "score.bin").write_bytes(pickle.dumps(serialize_executable.serialize(compiled)))
+    (tmp_path / "load.py").write_text(
+        "import pickle, pathlib, jax.numpy as jnp\n"
+        "from jax.experimental.serialize_executable import deserialize_and_load\n"
+        "run = deserialize_and_load(*pickle.loads(pathlib.Path('score.bin').read_bytes()))\n"
+        "print(run(jnp.zeros((3, 2)), jnp.ones((5, 3))).tolist())\n"
+        "try:\n"
+        "    run(jnp.zeros((3, 2)), jnp.ones((6, 3)))\n"
+        "except TypeError:\n"
+        "    print('refused')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "load.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["[0.0, 0.0, 0.0, 0.0, 0.0]", "refused"]
 
 
 # Callbacks --------------------------------------------------------------------------------------------------

@@ -198,6 +198,55 @@ def test_looking_at_a_result_waits(look):
     pytest.fail("every call had its result ready when it returned")
 
 
+@pytest.mark.claim(
+    "named-scope-reaches-the-compiled-program",
+    "`jax.named_scope` names the operations inside it: the name is in the text of the compiled program.",
+)
+def test_named_scope_reaches_the_compiled_program():
+    def f(x):
+        with jax.named_scope("kitchen"):
+            return jnp.sin(x) * 2
+
+    assert "jit(f)/kitchen/" in jax.jit(f).lower(X).compile().as_text()
+
+
+@pytest.mark.claim(
+    "named-scope-is-no-key",
+    "A `jax.named_scope` around a call is no part of the key: a compiled function is used as it is.",
+)
+def test_named_scope_is_no_key(counted):
+    f = jax.jit(lambda x: x * 5)
+    f(X)
+    counted()
+    with jax.named_scope("kitchen"):
+        f(X)
+    assert not counted()
+
+
+@pytest.mark.claim(
+    "profile-names-the-operations",
+    "The record of `jax.profiler.trace` names, for what ran, the operation of the compiled program and the "
+    "function; `ProfileData` reads it.",
+)
+@pytest.mark.filterwarnings("ignore:builtin type:DeprecationWarning")
+def test_profile_names_the_operations(tmp_path):
+    if not hasattr(jax.profiler, "ProfileData"):
+        pytest.skip("not applicable: jax.profiler.ProfileData is not in this JAX")
+    f = jax.jit(lambda a: a @ a)
+    f.__wrapped__.__name__ = "squared"
+    f, a = jax.jit(f.__wrapped__), jnp.ones((200, 200))
+    f(a).block_until_ready()
+    with jax.profiler.trace(str(tmp_path)):
+        f(a).block_until_ready()
+    [file] = tmp_path.rglob("*.xplane.pb")
+    planes = jax.profiler.ProfileData.from_file(str(file)).planes
+    events = [dict(event.stats) for plane in planes for line in plane.lines for event in line.events]
+    ran = {stats["hlo_op"] for stats in events if stats.get("hlo_module") == "jit_squared" and "hlo_op" in stats}
+    text = f.lower(a).compile().as_text()
+    assert ran
+    assert all(name in text for name in ran)
+
+
 # The persistent cache: processes of their own, with the settings that keep small programs too.
 
 CACHE = {"JAX_PLATFORMS": "cpu", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
@@ -403,7 +452,7 @@ def test_persistent_cache_has_no_size_limit_by_default(tmp_path):
 @pytest.mark.claim(
     "cache-size-limit-deletes-old-entries",
     "With `jax_compilation_cache_max_size` the persistent cache stays below that many bytes by deleting old "
-    "entries; it needs the package `filelock`.",
+    "entries; without the package `filelock` it warns and keeps nothing.",
 )
 def test_cache_size_limit_deletes_old_entries(tmp_path):
     pytest.importorskip("filelock", reason="not applicable: filelock is not installed")
@@ -418,3 +467,12 @@ print(json.dumps([first[0] in entries("c"), sum(os.path.getsize("c/" + f) for f 
     still_there, size = python(code, tmp_path, **settings)
     assert not still_there
     assert size <= 15000
+    code = """
+sys.modules["filelock"] = None
+with warnings.catch_warnings(record=True) as caught:
+    hit(double)
+print(json.dumps([len(entries("d")), str(caught[0].message)]))
+"""
+    kept, message = python(code, tmp_path, **{**settings, "JAX_COMPILATION_CACHE_DIR": "d"})
+    assert kept == 0
+    assert "install the `filelock` package" in message

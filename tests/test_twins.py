@@ -1,0 +1,105 @@
+"""The files that a page gives away: what stands in them, and that they run."""
+
+import subprocess
+import sys
+
+import jupytext
+import nbformat
+import pytest
+from _ext import assistants, books, plain, twins
+from docutils import nodes
+from docutils.utils import new_document
+from nbformat import v4
+
+
+def cell(source, outputs=(), **metadata):
+    return v4.new_code_cell(source, outputs=list(outputs), metadata=metadata)
+
+
+STREAM = v4.new_output("stream", text="2.0\n")
+ERROR = v4.new_output("error", ename="ValueError", evalue="too bad", traceback=["long"])
+FIGURE = v4.new_output(
+    "display_data",
+    {"text/plain": "<Figure size 1x1>", "text/html": '<svg stroke="var(--guide-figure-1)"></svg>'},
+)
+SHOWN = [
+    "# A page\n\nSee [another](other.md) and [JAX](https://docs.jax.dev).",
+    cell("x = 1.0\nprint(x + x)", [STREAM]),
+    cell('y = 1\nint("a")', [ERROR], tags=["raises-exception"], raises="ValueError"),
+    cell("draw()", [FIGURE], alt="A line.", caption="Rising."),
+]
+
+
+def test_markdown_has_code_outputs_and_the_text_of_figures():
+    text = twins.markdown(SHOWN)
+    assert "```python\nx = 1.0\nprint(x + x)\n```\n\n```text\n2.0\n```" in text
+    assert "```text\nValueError: too bad\n```" in text
+    assert "*Rising:* A line." in text
+    assert "<Figure" not in text
+
+
+def test_the_notebook_with_outputs_shows_them_without_the_site():
+    made = twins.notebook(SHOWN, "learn/a", outputs=True)
+    nbformat.validate(made)
+    assert made.cells[1].outputs[0].text == "2.0\n"
+    assert made.cells[2].metadata.tags == ["raises-exception"]
+    assert "var(" not in made.cells[3].outputs[0].data["text/html"]
+    assert "See another and [JAX](https://docs.jax.dev)." in made.cells[0].source
+
+
+def test_the_notebook_to_run_has_none():
+    made = twins.notebook(SHOWN, "learn/a", outputs=False)
+    nbformat.validate(made)
+    assert not any(c.get("outputs") for c in made.cells)
+
+
+def test_a_configured_repository_comes_with_a_cell_that_installs():
+    made = twins.notebook(SHOWN, "learn/a", "someone/guide", outputs=False)
+    assert "github.com/someone/guide" in made.cells[0].source
+    assert "pip" not in twins.notebook(SHOWN, "learn/a", outputs=False).cells[1].source
+    assert set(twins.launch_links("someone/guide", "gh-pages", "learn/a")) == {"Colab", "Binder"}
+
+
+def test_the_same_page_gives_the_same_file():
+    first, second = (nbformat.writes(twins.notebook(SHOWN, "learn/a", outputs=True)) for _ in range(2))
+    assert first == second
+
+
+def test_the_python_file_runs_through_what_is_meant_to_fail(tmp_path):
+    file = tmp_path / "page.py"
+    file.write_text(jupytext.writes(twins._as_script(SHOWN[:3]), fmt="py:percent"), encoding="utf-8")
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("2.0\nValueError: invalid literal")
+    assert "# meant to fail: ValueError" in file.read_text("utf-8")
+
+
+def test_a_decorator_belongs_to_the_statement_that_fails():
+    kept, last = twins._split_last("a = 1\n@deco\ndef f():\n    pass")
+    assert (kept, last[0]) == (["a = 1"], "@deco")
+
+
+@pytest.mark.parametrize(
+    ("html", "xml"),
+    [
+        ("<details open>a<br>b</details>", '<details open="">a<br/>b</details>'),
+        ("a &nbsp;&lt;", "a \N{NO-BREAK SPACE}&lt;"),
+        ("<p>x<script>1</script></p>", "<p>x</p>"),
+    ],
+)
+def test_books_get_well_formed_html(html, xml):
+    assert books.well_formed(html) == xml
+
+
+def test_a_drawing_in_a_book_keeps_the_case_of_its_names():
+    assert 'viewBox="0 0 1 1" xmlns="http://www.w3.org/2000/svg"' in books.well_formed('<svg viewBox="0 0 1 1"></svg>')
+
+
+def test_gaps_of_left_out_marks_are_closed():
+    assert plain._tidy("It is so . And so , too .") == "It is so. And so, too."
+    assert plain._tidy("> **Question**\n\n> Why?") == "> **Question**\n>\n> Why?"
+
+
+def test_the_summary_of_a_page_is_a_line_or_two():
+    document = new_document("page")
+    document += nodes.section("", nodes.title(text="T"), nodes.paragraph(text="One. Two? " + "Three " * 60))
+    assert assistants._summary(document) == "One. Two?"
