@@ -35,6 +35,7 @@ extensions = [
     "_ext.claims",
     "_ext.error_index",
     "_ext.lighter",
+    "_ext.printed",
     "_ext.programs",
     "_ext.questions",
     "_ext.search",

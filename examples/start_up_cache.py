@@ -24,7 +24,6 @@ def use_cache(folder):
     jax.config.update("jax_compilation_cache_dir", str(folder))
     # By default, programs that compile in less than a second are not kept. Here, all are.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 @watch

@@ -22,13 +22,13 @@ WORTH_BYTES = 2**20
 # A program that needs more calls than this to earn its compile back is often a script that runs once.
 MANY_CALLS = 1000
 PAGES = {
-    "retrace": "learn/one-compile-many-calls",
+    "retrace": "howto/every-call-recompiles",
     "static": "learn/static-and-traced-values",
-    "constant": "learn/purity",
-    "unrolled loop": "learn/control-flow",
-    "donation": "learn/in-place-updates",
+    "constant": "howto/captured-constants",
+    "unrolled loop": "howto/slow-first-call",
+    "donation": "howto/out-of-memory",
     "host round trip": "learn/how-much-to-jit",
-    "break-even": "learn/when-jit-does-not-help",
+    "break-even": "howto/slower-with-jit",
 }
 
 

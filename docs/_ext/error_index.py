@@ -8,6 +8,7 @@ Its argument names the groups that a page shows; without one it shows all::
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from docutils import nodes
@@ -17,7 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 from jitguide._errors import Entry
 from jitguide._errors._catalogue import GROUPS, entries
 
-from . import programs
+from . import entry_programs, programs
 
 _TITLES = {
     "values": "A value is needed while tracing",
@@ -63,6 +64,9 @@ class ErrorIndex(SphinxDirective):
         section += nodes.title("", "", *self.parse_inline(entry.title)[0])
         if entry.error:
             section += nodes.paragraph("", "", nodes.literal(text=entry.error))
+        if entry.patterns:
+            message = " · ".join(map(readable, entry.patterns))
+            section += nodes.paragraph("", "", nodes.Text(f"“{message}”"), classes=["error-message"])
         section += nodes.paragraph("", "", *self.parse_inline(entry.cause)[0])
         for example in entry.examples:
             section += self._code(example, "what goes wrong", "error-example", entry)
@@ -74,16 +78,30 @@ class ErrorIndex(SphinxDirective):
 
     def _code(self, code: str, label: str, kind: str, entry: Entry) -> nodes.container:
         text = textwrap.dedent(code).strip("\n")
-        fails = entry.error if kind == "error-example" else None
         title = next(self.state.document.findall(nodes.title)).astext()
-        whole = programs.of_entry(self.env, title, text, entry.devices, fails)
+        origin = programs.origin(self.env.app, title, self.env.docname)
+        whole = entry_programs.text(text, entry.devices, origin)
         return nodes.container(
             "",
             nodes.paragraph("", label, classes=["code-label"]),
             nodes.literal_block(text, text, language="python"),
-            programs.program(text=whole),
+            programs.program(text=whole, entry=entry_programs.key(text, entry.devices)),
             classes=[kind],
         )
+
+
+def readable(pattern: str) -> str:
+    """Return a regular expression of the catalogue as the words that it stands for.
+
+    Example:
+        >>> readable(r"lax\\.\\w+ requires (?:equal|the same) `?dtypes`?")
+        'lax.… requires equal `dtypes`'
+    """
+    text = re.sub(r"\(\?:([^|)]*)[^)]*\)\??", r"\1", pattern)  # the first of several ways to say it
+    text = re.sub(r"\\[wds][*+]|\.\*|\[[^\]]*\][*+]?", "…", text)
+    text = re.sub(r"(?<!\\)([`\w])\?", r"\1", text)
+    text = re.sub(r"\\([.()\[\]|?*+])", r"\1", text)
+    return re.sub("…+", "…", re.sub(r"\\[bn]", "", text))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -27,10 +27,11 @@ _SAME_EVERYWHERE = (
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
 )
 _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
+_UNIT = r"(?:[KMGT]i?B/s|[GT]?FLOP/s|[µumn]?s|min|seconds|%)(?!\w)"
 _MEASURED = (
-    (re.compile(rf"{_NUMBER}(?: ?[µm]?s)? ?– ?{_NUMBER}"), "#"),
+    (re.compile(rf"{_NUMBER}(?: ?{_UNIT})? ?– ?{_NUMBER}(?: ?{_UNIT})?"), "#"),
     (re.compile(rf"× ?{_NUMBER}|{_NUMBER} ?(?:×|x\b|times as)"), "#"),
-    (re.compile(rf"{_NUMBER} ?(?:[KMGT]i?B/s|[GT]?FLOP/s|[µumn]?s|min|seconds|%)(?!\w)"), "#"),
+    (re.compile(rf"{_NUMBER} ?{_UNIT}"), "#"),
     (re.compile(r"\b(?:faster|slower|same|cannot tell|no clear winner)\b"), "verdict"),
     (re.compile(rf"even after {_NUMBER} calls?|never even"), "even"),
     (re.compile(rf"baseline against itself {_NUMBER}|{_NUMBER} rounds"), "#"),
@@ -70,10 +71,12 @@ def normal(text: str, measured: bool) -> list[str]:
         (['f at cell:N took #'], ['2 traces in 3 calls'])
     """
     text = clean_text(text)
+    if measured:
+        text = "\n".join(line for line in text.splitlines() if not _REMARKS.search(line))
     for pattern, replacement in (*_SAME_EVERYWHERE, *(_MEASURED if measured else ())):
         text = pattern.sub(replacement, text)
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    return [line for line in lines if line and not (measured and _REMARKS.search(line))]
+    return [line for line in lines if line]
 
 
 def difference(

@@ -16,12 +16,11 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
-from . import ladder, pages, program_text
+from . import entry_programs, ladder, pages
 from .program_text import Origin
 from .slicing import RUNGS, SliceError
 
 _log = logging.getLogger(__name__)
-_PRELUDE = "import jax\nimport jax.numpy as jnp\nimport numpy as np"
 _BUILDERS = ("html", "dirhtml")
 
 
@@ -33,14 +32,6 @@ def origin(app: Sphinx, title: str, docname: str) -> Origin:
     """Return what the first line of the page's programs names."""
     jax = next(p.split("==")[1] for p in app.guide_environment["packages"] if p.startswith("jax=="))
     return Origin(title, docname, jax)
-
-
-def of_entry(env: BuildEnvironment, title: str, code: str, devices: int, error: str | None) -> str:
-    """Return the program of an example of the error index, which begins with three imports."""
-    settings = f'\njax.config.update("jax_num_cpu_devices", {devices})' if devices > 1 else ""
-    prelude = program_text.used_imports(_PRELUDE, f"{settings}\n{code}")
-    notes = [f"{program_text.FAILS}{error.rpartition('.')[2]}."] if error else []
-    return program_text.assemble(f"{prelude}{settings}", code, origin(env.app, title, env.docname), notes)
 
 
 def _make(app: Sphinx, env: BuildEnvironment) -> list[str]:
@@ -59,6 +50,7 @@ def _make(app: Sphinx, env: BuildEnvironment) -> list[str]:
     ladder.climb(waiting, min(2, os.cpu_count() or 1) if on_cpu else 1)
     for name, found in made.items():
         _finish(app, name, found)
+    entry_programs.run(app)
     return list(made)
 
 
@@ -122,6 +114,7 @@ def _warn(message: str, path: Path, line: int) -> None:
 
 def _insert(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Put each program below the input of its cell, when the page is about to be written."""
+    entry_programs.complete(app, doctree.findall(program))
     found = app.guide_store.latest(_record_name(docname)) if app.builder.name in _BUILDERS else None
     if not found:
         return

@@ -36,7 +36,7 @@ def catalogue() -> tuple[Entry, ...]:
 
     Example:
         >>> {entry.key: entry for entry in catalogue()}["item-assignment"].page
-        'learn/in-place-updates'
+        'reference/at-forms'
     """
     return tuple(entry for group in GROUPS for entry in entries(group))
 

@@ -316,10 +316,16 @@ def test_settings_by_context_stay_in_their_thread():
         return str(jnp.arange(2.0).dtype), config.jax_disable_jit, config.jax_debug_nans, *names
 
     outside = settings()
-    with jax.enable_x64(True), jax.disable_jit(), jax.debug_nans(True), jax.default_device(device):
-        with jax.default_matmul_precision("highest"), jax.set_mesh(mesh):
-            assert all(now != before for now, before in zip(settings(), outside, strict=True))
-            assert in_a_thread(settings) == outside
+    with (
+        jax.enable_x64(True),
+        jax.disable_jit(),
+        jax.debug_nans(True),
+        jax.default_device(device),
+        jax.default_matmul_precision("highest"),
+        jax.set_mesh(mesh),
+    ):
+        assert all(now != before for now, before in zip(settings(), outside, strict=True))
+        assert in_a_thread(settings) == outside
     before = jax.config.jax_default_matmul_precision
     try:
         jax.config.update("jax_default_matmul_precision", "highest")

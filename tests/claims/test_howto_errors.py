@@ -278,6 +278,17 @@ def test_wrong_twin_x64_widens_existing_arrays():
 
 
 @pytest.mark.claim(
+    "experimental-enable-x64-is-gone",
+    "`jax.experimental.enable_x64` is gone; `jax.enable_x64` does its work.",
+)
+def test_experimental_enable_x64_is_gone():
+    with pytest.raises(ImportError):
+        from jax.experimental import enable_x64  # noqa: F401
+    with jax.enable_x64(True):
+        assert jnp.zeros(1).dtype == "float64"
+
+
+@pytest.mark.claim(
     "x64-around-one-call",
     "`with jax.enable_x64(True):` around a call runs this call in float64, as another program, and leaves calls outside the block in float32.",
 )
@@ -447,6 +458,16 @@ def test_double_where_repairs_the_gradient():
     assert jax.grad(twice)(0.0) == 1.0
     x = jnp.linspace(0.0, 4.0, 9)
     assert once(x).tolist() == twice(x).tolist()
+
+
+@pytest.mark.claim(
+    "cond-differentiates-the-chosen-branch",
+    "The derivative of `lax.cond` takes the chosen branch only, so an infinite slope in the other does no harm, until `vmap` makes a selection of it.",
+)
+def test_cond_differentiates_the_chosen_branch():
+    slope = jax.grad(lambda x: lax.cond(x < 1, lambda x: x, jnp.sqrt, x))
+    assert jax.jit(slope)(0.0) == 1.0
+    assert np.isnan(jax.jit(jax.vmap(slope))(jnp.zeros(2))).all()
 
 
 @pytest.mark.claim(

@@ -89,9 +89,12 @@ def _blocks(soup: BeautifulSoup) -> Iterator[dict]:
         if cell:
             about |= {"program": _program(block.find_parent(class_="cell_input")), **_below(cell)}
         elif kind:
-            error = _entry_error(kind) if "error-example" in kind["class"] else None
+            program = _program(block)
+            # The entry names one class; an example may raise another of its kind, and its program says which.
+            fails = "error-example" in kind["class"] and _names_an_error(kind)
+            error = (_said(program) or ["no word of it"])[0] if fails else None
             about |= {
-                "program": _program(block),
+                "program": program,
                 "expected": Expected(error=error),
                 "only_class": True,
                 "entry": True,
@@ -115,10 +118,11 @@ def _program(before: Tag) -> str:
     return place.select_one("pre").get_text() if place and "program" in place.get("class", []) else ""
 
 
-def _entry_error(block: Tag) -> str | None:
-    named = block.find_parent("section").select_one("p > code")
+def _names_an_error(block: Tag) -> bool:
+    """Return whether the entry around a block is about an error, whose class then stands alone below its title."""
     first = block.find_parent("section").find("p")
-    return named.get_text().rpartition(".")[2] if named and first.get_text() == named.get_text() else None
+    named = first.select_one("code")
+    return bool(named) and first.get_text() == named.get_text()
 
 
 def _below(cell: Tag) -> dict:
@@ -206,13 +210,15 @@ def _first_lines(block: Block) -> Iterator[str]:
     needs = {*header["needs"].split(", ")} - {"Python alone"}
     if not needs <= _PACKAGES or not imported & _PACKAGES <= needs:
         yield f"it says that it needs {', '.join(sorted(needs))}, and imports {', '.join(sorted(imported))}"
-    says = [
-        line.removeprefix(_FAILS).rstrip(".")
-        for line in block.program.splitlines()[:4]
-        if line.startswith(_FAILS)
-    ]
+    says = _said(block.program)
     if says != ([block.expected.error] if block.expected.error else []):
         yield f"it says that it is meant to fail with {says}, and the page shows {block.expected.error}"
+
+
+def _said(program: str) -> list[str]:
+    """Return the error classes that the first lines of a program announce."""
+    lines = program.splitlines()[:4]
+    return [line.removeprefix(_FAILS).rstrip(".") for line in lines if line.startswith(_FAILS)]
 
 
 def _is_own(program: list[ast.stmt], own: list[ast.stmt]) -> bool:
