@@ -34,6 +34,7 @@ extensions = [
     "_ext.boxes",
     "_ext.claims",
     "_ext.error_index",
+    "_ext.flags",
     "_ext.lighter",
     "_ext.printed",
     "_ext.programs",
@@ -92,6 +93,7 @@ html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_last_updated_fmt = None
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")  # where the site is published, if anywhere
 # "owner/name" of the repository whose branch holds the published site, for "open in Colab" and "Binder".
 guide_repository = os.environ.get("JITGUIDE_REPOSITORY", "")
 html_theme_options = {

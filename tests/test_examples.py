@@ -52,7 +52,7 @@ def run(program, folder):
         check=False,
         cwd=folder,
         env=environment,
-        timeout=180,
+        timeout=600,  # a loaded machine is several times slower
     )
 
 

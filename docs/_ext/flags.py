@@ -85,7 +85,8 @@ class Flags(SphinxDirective):
                 shown = [nodes.literal(text=name)], [nodes.literal(text=_show(defaults()[name]))]
             else:
                 shown = [nodes.literal(text=name)], [nodes.Text("not in this JAX")]
-            does = self.parse_inline(option["does"], lineno=self.lineno)[0]
+            text = " Not shown: ".join(option[key] for key in ("does", "unseen") if key in option)
+            does = self.parse_inline(text, lineno=self.lineno)[0]
             body += _row([*shown, does, [nodes.Text(_VERDICTS[option["key"]])]])
         group = nodes.tgroup(cols=len(_HEAD))
         group += [nodes.colspec(colwidth=width) for width in _WIDTHS]

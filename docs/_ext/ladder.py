@@ -13,7 +13,7 @@ from .program_runner import Job, Outcome
 from .program_text import BOUNDARY, MEASURES, WARNS, Origin, write
 from .slicing import RUNGS, Cell, Page
 
-_FILES = ("ambient", "effects", "flow", "ladder", "likeness", "program_child", "program_runner", "program_text",
+_FILES = ("ambient", "effects", "flow", "history", "ladder", "likeness", "program_child", "program_runner", "program_text",
           "slicing", "statements")  # fmt: skip
 
 
@@ -99,8 +99,7 @@ def prepare(sources: Sequence[dict], origin: Origin) -> dict[int, Climb]:
         wanted = expected(sources[number]["outputs"], cell.shown)
         warned = sources[number]["metadata"].get("warns")
         programs: dict[str, int] = {}
-        rungs = RUNGS[max(page.first_rung(number), 2 if _measures(cell.source, wanted) else 1) - 1 :]
-        for rung in rungs:
+        for rung in RUNGS[page.first_rung(number) - 1 :]:
             notes = [f"{WARNS}{warned}." if warned else ""]
             text = write(page, number, rung, origin, notes)
             if _measures(text, wanted):

@@ -6,7 +6,8 @@ import re
 
 from docutils import nodes
 from sphinx.builders import Builder
-from sphinx_markdown_builder.contexts import IndentContext, SubContext, SubContextParams
+from sphinx.util.osutil import relative_uri
+from sphinx_markdown_builder.contexts import IndentContext, SubContext, SubContextParams, WrappedContext
 from sphinx_markdown_builder.translator import MarkdownTranslator, pushing_context
 
 _CELL = "\N{WHITE SQUARE}cell {}\N{WHITE SQUARE}"
@@ -53,6 +54,13 @@ class PlainTranslator(MarkdownTranslator):
         if "refuri" in node:
             node["refuri"] = re.sub(r"^([^:]*)\.html(?=#|$)", r"\1.md", node["refuri"])
         super().visit_reference(node)
+
+    @pushing_context
+    def visit_download_reference(self, node: nodes.Element) -> None:
+        """Write a link to a file that the site offers."""
+        here = self.builder.get_target_uri(self.builder.current_docname)
+        target = relative_uri(here, f"_downloads/{node['filename']}") if "filename" in node else node.get("refuri", "")
+        self._push_context(WrappedContext("[", f"]({target})"))
 
     def visit_superscript(self, node: nodes.superscript) -> None:
         """Leave the marks of claims out."""

@@ -51,7 +51,7 @@ class Job:
     block: int = 1
     shown: bool = False
     fresh: bool = False
-    timeout: float = 300.0
+    timeout: float = 600.0
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,12 @@ def _environment() -> dict[str, str]:
 
 
 def _serve(jobs: list[dict], workers: int) -> dict[str, dict]:
-    waiting, running, results = deque(jobs), {}, {}
+    waiting, running, results, parent = deque(jobs), {}, {}, os.getppid()
     while waiting or running:
+        if os.getppid() != parent:  # a build that was stopped leaves nobody who waits for the results
+            for pid in running:
+                os.killpg(pid, signal.SIGKILL)
+            sys.exit("nobody waits for these programs any more.")
         while waiting and len(running) < workers:
             job = waiting.popleft()
             folder = tempfile.mkdtemp(prefix="jit-guide-program-")

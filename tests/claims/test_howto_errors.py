@@ -444,6 +444,19 @@ def test_debug_nans_names_a_loop_as_a_whole():
 
 
 @pytest.mark.claim(
+    "debug-infs-looks-at-results",
+    "`debug_infs` looks at the results of a jitted function too: an `inf` that becomes `nan` inside goes unnoticed, until `disable_jit` shows each operation.",
+)
+def test_debug_infs_looks_at_results():
+    f = jax.jit(lambda x: x * jnp.log(x))
+    x = jnp.zeros(2)
+    with jax.debug_infs(True):
+        assert np.isnan(np.asarray(f(x))).all()
+        with jax.disable_jit(), pytest.raises(FloatingPointError, match=r"\(inf\) encountered in log"):
+            f(x)
+
+
+@pytest.mark.claim(
     "double-where-repairs-the-gradient",
     "A second `where` that gives the unsafe branch a harmless input makes the gradient finite, and leaves the value as it was.",
 )
@@ -462,12 +475,17 @@ def test_double_where_repairs_the_gradient():
 
 @pytest.mark.claim(
     "cond-differentiates-the-chosen-branch",
-    "The derivative of `lax.cond` takes the chosen branch only, so an infinite slope in the other does no harm, until `vmap` makes a selection of it.",
+    "The derivative of `lax.cond` takes the chosen branch only, so an infinite slope in the other does no harm, not even under `vmap`, where both are computed.",
 )
 def test_cond_differentiates_the_chosen_branch():
-    slope = jax.grad(lambda x: lax.cond(x < 1, lambda x: x, jnp.sqrt, x))
-    assert jax.jit(slope)(0.0) == 1.0
-    assert np.isnan(jax.jit(jax.vmap(slope))(jnp.zeros(2))).all()
+    def f(x):
+        return lax.cond(x < 1, lambda x: x, jnp.sqrt, x)
+
+    zeros = jnp.zeros(2)
+    assert jax.jit(jax.grad(f))(0.0) == 1.0
+    assert jax.jit(jax.vmap(jax.grad(f)))(zeros).tolist() == [1.0, 1.0]
+    assert jax.grad(lambda x: jax.vmap(f)(x).sum())(zeros).tolist() == [1.0, 1.0]
+    assert np.isnan(jax.grad(lambda x: jnp.where(x < 1, x, jnp.sqrt(x)).sum())(zeros)).all()
 
 
 @pytest.mark.claim(

@@ -232,16 +232,20 @@ def test_named_scope_is_no_key(counted):
 def test_profile_names_the_operations(tmp_path):
     if not hasattr(jax.profiler, "ProfileData"):
         pytest.skip("not applicable: jax.profiler.ProfileData is not in this JAX")
-    f = jax.jit(lambda a: a @ a)
-    f.__wrapped__.__name__ = "squared"
-    f, a = jax.jit(f.__wrapped__), jnp.ones((200, 200))
+
+    def squared(a):
+        return a @ a
+
+    f, a = jax.jit(squared), jnp.ones((200, 200))
     f(a).block_until_ready()
     with jax.profiler.trace(str(tmp_path)):
         f(a).block_until_ready()
     [file] = tmp_path.rglob("*.xplane.pb")
     planes = jax.profiler.ProfileData.from_file(str(file)).planes
     events = [dict(event.stats) for plane in planes for line in plane.lines for event in line.events]
-    ran = {stats["hlo_op"] for stats in events if stats.get("hlo_module") == "jit_squared" and "hlo_op" in stats}
+    ran = {
+        stats["hlo_op"] for stats in events if stats.get("hlo_module") == "jit_squared" and "hlo_op" in stats
+    }
     text = f.lower(a).compile().as_text()
     assert ran
     assert all(name in text for name in ran)
@@ -278,11 +282,11 @@ def negate(x):
 """
 
 
-def python(code, folder, **settings):
-    """What a fresh interpreter with a cache in `folder` prints, as JSON."""
+def python(code, folder, first="", **settings):
+    """What a fresh interpreter in `folder` prints, as JSON; `first` runs before JAX is imported."""
     inherited = {name: value for name, value in os.environ.items() if "CACHE" not in name}
     done = subprocess.run(
-        [sys.executable, "-c", COMMON + code],
+        [sys.executable, "-c", first + COMMON + code],
         env={**inherited, **CACHE, **settings},
         capture_output=True,
         text=True,
@@ -468,11 +472,11 @@ print(json.dumps([first[0] in entries("c"), sum(os.path.getsize("c/" + f) for f 
     assert not still_there
     assert size <= 15000
     code = """
-sys.modules["filelock"] = None
 with warnings.catch_warnings(record=True) as caught:
     hit(double)
 print(json.dumps([len(entries("d")), str(caught[0].message)]))
 """
-    kept, message = python(code, tmp_path, **{**settings, "JAX_COMPILATION_CACHE_DIR": "d"})
+    absent = 'import sys; sys.modules["filelock"] = None'
+    kept, message = python(code, tmp_path, absent, **{**settings, "JAX_COMPILATION_CACHE_DIR": "d"})
     assert kept == 0
     assert "install the `filelock` package" in message

@@ -21,8 +21,9 @@ _FAILS = "# Meant to fail: "
 _PACKAGES = {"jax", "numpy", "jitguide", "matplotlib"}
 _MACHINERY = ("myst_nb", "glue(", "get_ipython", "%matplotlib")
 _NOT_COPIED = (".linenos", ".gp", ".go")  # as `copybutton_exclude` in docs/conf.py
-# The experiments of the ledger are tests: pytest runs them, and they have no button.
-_TESTS = ("reference/claims",)
+_NOT_PYTHON = {
+    f"highlight-{name}" for name in ("bash", "console", "shell", "sh", "toml", "text", "yaml", "json")
+}
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Block:
     Attributes:
         whole: Whether it is a program as it stands, without a second button.
         only_class: Whether only the class of its error is compared.
-        tail: Whether the page shows a figure for it.
+        entry: Whether it stands in the error index.
     """
 
     page: str
@@ -42,7 +43,6 @@ class Block:
     expected: Expected = field(default_factory=Expected)
     whole: bool = False
     only_class: bool = False
-    tail: bool = False
     entry: bool = False
 
     @property
@@ -67,46 +67,51 @@ _HTML = "shown as HTML:"
 
 
 def of_site(html: Path, only: str = "") -> list[Block]:
-    """Return every Python block of the site that a reader may copy."""
-    found = []
+    """Return every block of the site that has a copy button."""
+    selector, found = _with_button(html), []
     for path in sorted(html.rglob("*.html")):
         page = path.relative_to(html).with_suffix("").as_posix()
-        if "_static" not in path.parts and only in page and page not in _TESTS:
+        if "_static" not in path.parts and only in page:
             soup = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-            found += [Block(page, i, **about) for i, about in enumerate(_blocks(soup), 1)]
+            texts = [text for text in soup.select(selector) if not _NOT_PYTHON & _classes(text)]
+            found += [Block(page, i, **_block(text)) for i, text in enumerate(texts, 1)]
     return found
 
 
-def _blocks(soup: BeautifulSoup) -> Iterator[dict]:
-    for block in soup.select("div.highlight-ipython3, div.highlight-python, div.highlight-python3"):
-        if block.find_parent(class_="cell_output"):
-            continue
-        about: dict = {"own": _copied(block), "program": ""}
-        cell, kind = (
-            block.find_parent(class_="cell"),
-            block.find_parent(class_=["error-example", "error-repair"]),
-        )
-        if cell:
-            about |= {"program": _program(block.find_parent(class_="cell_input")), **_below(cell)}
-        elif kind:
-            program = _program(block)
-            # The entry names one class; an example may raise another of its kind, and its program says which.
-            fails = "error-example" in kind["class"] and _names_an_error(kind)
-            error = (_said(program) or ["no word of it"])[0] if fails else None
-            about |= {
-                "program": program,
-                "expected": Expected(error=error),
-                "only_class": True,
-                "entry": True,
-            }
-        else:
-            about |= {"program": about["own"] + "\n", "whole": True, "only_class": True}
-        yield about
+def _with_button(html: Path) -> str:
+    """Return the selector by which the site's own script finds the blocks that get a copy button."""
+    script = html / "_static" / "copybutton.js"
+    named = re.search(
+        r"COPYBUTTON_SELECTOR = '([^']+)'", script.read_text("utf-8") if script.exists() else ""
+    )
+    return named[1] if named else "div.cell_input div.highlight pre"
 
 
-def _copied(block: Tag) -> str:
+def _classes(text: Tag) -> set[str]:
+    return {name for parent in text.parents for name in parent.get("class", [])}
+
+
+def _block(text: Tag) -> dict:
+    about: dict = {"own": _copied(text), "program": ""}
+    cell, kind = text.find_parent(class_="cell"), text.find_parent(class_=["error-example", "error-repair"])
+    if cell:
+        return about | {"program": _program(text.find_parent(class_="cell_input")), **_below(cell)}
+    if kind:
+        program = _program(text.find_parent("div", class_="highlight").parent)
+        # The entry names one class; an example may raise another of its kind, and its program says which.
+        fails = "error-example" in kind["class"] and _names_an_error(kind)
+        error = (_said(program) or ["no word of it"])[0] if fails else None
+        return about | {
+            "program": program,
+            "expected": Expected(error=error),
+            "only_class": True,
+            "entry": True,
+        }
+    return about | {"program": about["own"] + "\n", "whole": True, "only_class": True}
+
+
+def _copied(text: Tag) -> str:
     """Return what the ordinary button copies: the text less numbers and prompts, and less one line break."""
-    text = block.select_one("pre")
     for part in text.select(", ".join(_NOT_COPIED)):
         part.extract()
     return text.get_text().removesuffix("\n")
@@ -135,14 +140,13 @@ def _below(cell: Tag) -> dict:
     error, message = None, ""
     if told:
         error, _, message = re.sub(r"\Aline \d+: [^\n]*\n\n", "", told).partition(": ")
-    figures = cell.select("figure.guide-figure")
     values = [o for o in cell.select("div.output.text_html") if not o.select_one("figure.guide-figure")]
     shown = (_HTML, *(line for value in values for line in _lines(value))) if values else None
     plain = cell.select("div.output.text_plain")
     if plain:
         shown = tuple(plain[0].get_text().splitlines())
     expected = Expected(printed, stderr, error and error.strip(), message.rstrip("\n"), shown)
-    return {"expected": expected, "tail": bool(figures)}
+    return {"expected": expected}
 
 
 def _lines(soup: Tag) -> tuple[str, ...]:
@@ -166,11 +170,14 @@ def problems(found: list[Block], sources: Path | None) -> dict[str, list[str]]:
         path = sources / f"{page}.md" if sources else None
         if path and path.exists():
             cells = [b for b in found if b.page == page and not b.whole and not b.entry]
-            for block, source in zip(cells, _cells(path.read_text("utf-8")), strict=True):
+            sources_of_cells = list(_cells(path.read_text("utf-8")))
+            if len(cells) != len(sources_of_cells):
+                told = f"{len(cells)} cells on the page, {len(sources_of_cells)} in its source"
+                wrong.setdefault(page, []).append(told)
+            for block, source in zip(cells, sources_of_cells, strict=False):
                 if block.own != source:
-                    wrong.setdefault(block.name, []).append(
-                        "the copy button copies another text than the source's"
-                    )
+                    told = "the copy button copies another text than the source's"
+                    wrong.setdefault(block.name, []).append(told)
     return wrong
 
 
