@@ -137,6 +137,13 @@ def site(session: nox.Session) -> None:
     python(session, "-m", "pytest", "tests/site", "-o", "norecursedirs=.* bench", *session.posargs)
     if not session.posargs:  # a chosen test is wanted alone
         python(session, ROOT / "tests" / "site" / "snippets.py", HTML)
+        python(session, ROOT / "tests" / "site" / "downloads.py", HTML)
+
+
+@nox.session(venv_backend="none", requires=["env"], default=False)
+def downloads(session: nox.Session) -> None:
+    """Open and run the files that every page offers to take away; `site` runs those of a few pages."""
+    python(session, ROOT / "tests" / "site" / "downloads.py", HTML, "--all")
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)

@@ -91,10 +91,10 @@ class ErrorIndex(SphinxDirective):
 
 
 def readable(pattern: str) -> str:
-    """Return a regular expression of the catalogue as the words that it stands for.
+    r"""Return a regular expression of the catalogue as the words that it stands for.
 
     Example:
-        >>> readable(r"lax\\.\\w+ requires (?:equal|the same) `?dtypes`?")
+        >>> readable(r"lax\.\w+ requires (?:equal|the same) `?dtypes`?")
         'lax.… requires equal `dtypes`'
     """
     text = re.sub(r"\(\?:([^|)]*)[^)]*\)\??", r"\1", pattern)  # the first of several ways to say it
