@@ -12,5 +12,7 @@ NAMES = sorted(path.stem for path in EXTENSIONS.glob("[a-z]*.py"))
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_examples_run(name):
-    result = doctest.testmod(importlib.import_module(f"_ext.{name}"), optionflags=doctest.NORMALIZE_WHITESPACE)
+    result = doctest.testmod(
+        importlib.import_module(f"_ext.{name}"), optionflags=doctest.NORMALIZE_WHITESPACE
+    )
     assert result.failed == 0

@@ -12,7 +12,14 @@ from py_mini_racer import MiniRacer
 SCRIPTS = Path(__file__).parents[1] / "docs" / "_static" / "search"
 ROWS = [
     ["howto/a", "", "Every call recompiles", "", "A new lambda at each call is a new function.", ""],
-    ["howto/a", "shapes", "Every call recompiles", "A new shape", "Each shape has a program.", "f(jnp.ones(3))"],
+    [
+        "howto/a",
+        "shapes",
+        "Every call recompiles",
+        "A new shape",
+        "Each shape has a program.",
+        "f(jnp.ones(3))",
+    ],
     ["howto/b", "", "A leaked tracer", "", "UnexpectedTracerError tells of a side effect.", ""],
     ["reference/claims", "", "Claims", "", "lambda function call new shape recompiles tracer", ""],
     ["learn/c", "", "Branches", "", "jax.lax.while_loop repeats while a condition holds.", "if x > 0: pass"],

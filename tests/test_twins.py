@@ -91,7 +91,9 @@ def test_books_get_well_formed_html(html, xml):
 
 
 def test_a_drawing_in_a_book_keeps_the_case_of_its_names():
-    assert 'viewBox="0 0 1 1" xmlns="http://www.w3.org/2000/svg"' in books.well_formed('<svg viewBox="0 0 1 1"></svg>')
+    assert 'viewBox="0 0 1 1" xmlns="http://www.w3.org/2000/svg"' in books.well_formed(
+        '<svg viewBox="0 0 1 1"></svg>'
+    )
 
 
 def test_gaps_of_left_out_marks_are_closed():

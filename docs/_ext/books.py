@@ -27,8 +27,8 @@ def well_formed(html: str) -> str:
     """Return HTML as XML: every tag closed, every attribute with a value, drawings with their name space.
 
     Example:
-        >>> well_formed("<details open>a &nbsp;<br>b</details>")
-        '<details open="">a \\xa0<br/>b</details>'
+        >>> well_formed("<details open>a<br>b</details>")
+        '<details open="">a<br/>b</details>'
     """
     soup = BeautifulSoup(html, "html5lib")  # knows that SVG's names have capitals
     for drawing in soup.find_all("svg"):

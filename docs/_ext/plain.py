@@ -59,7 +59,11 @@ class PlainTranslator(MarkdownTranslator):
     def visit_download_reference(self, node: nodes.Element) -> None:
         """Write a link to a file that the site offers."""
         here = self.builder.get_target_uri(self.builder.current_docname)
-        target = relative_uri(here, f"_downloads/{node['filename']}") if "filename" in node else node.get("refuri", "")
+        target = (
+            relative_uri(here, f"_downloads/{node['filename']}")
+            if "filename" in node
+            else node.get("refuri", "")
+        )
         self._push_context(WrappedContext("[", f"]({target})"))
 
     def visit_superscript(self, node: nodes.superscript) -> None:

@@ -95,10 +95,14 @@ def _append(app: Sphinx, doctree: nodes.document) -> None:
         slug = next(place for place in question.places if place.startswith(f"{page}#")).partition("#")[2]
         heading = headings.get(slug)
         if heading is None:
-            _log.warning("the question %s names no heading of this page: #%s", question.id, slug, location=page)
+            _log.warning(
+                "the question %s names no heading of this page: #%s", question.id, slug, location=page
+            )
             continue
         link = nodes.reference("", heading[0].astext(), internal=True, refid=heading["ids"][0])
-        answers += nodes.list_item("", nodes.paragraph("", "", *_inline(question.question), nodes.Text(" → "), link))
+        answers += nodes.list_item(
+            "", nodes.paragraph("", "", *_inline(question.question), nodes.Text(" → "), link)
+        )
     top = next(doctree.findall(nodes.section))
     top += nodes.section("", nodes.title(text=_TITLE), answers, ids=["questions-answered-here"], names=[])
 
@@ -106,7 +110,9 @@ def _append(app: Sphinx, doctree: nodes.document) -> None:
 def _inline(text: str) -> list[nodes.Node]:
     """Return text in which `code` stands between backticks."""
     return [
-        nodes.literal(text=part) if i % 2 else nodes.Text(part) for i, part in enumerate(text.split("`")) if part
+        nodes.literal(text=part) if i % 2 else nodes.Text(part)
+        for i, part in enumerate(text.split("`"))
+        if part
     ]
 
 

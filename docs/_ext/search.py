@@ -59,16 +59,16 @@ def _own(section: nodes.section) -> tuple[list[str], list[str]]:
 
 def _replace_search(app: Sphinx) -> None:
     if app.builder.name in ("html", "dirhtml"):
-        app.builder.search = False  # neither Sphinx's index nor its page, which templates/search.html replaces
+        app.builder.search = (
+            False  # neither Sphinx's index nor its page, which templates/search.html replaces
+        )
         app.config.html_additional_pages = {**app.config.html_additional_pages, "search": "search.html"}
 
 
 def _write(app: Sphinx, failure: Exception | None) -> None:
     if failure or app.builder.name not in ("html", "dirhtml"):
         return
-    found = [
-        row for page in sorted(app.env.found_docs) for row in rows(app.env.get_doctree(page), page)
-    ]
+    found = [row for page in sorted(app.env.found_docs) for row in rows(app.env.get_doctree(page), page)]
     target = Path(app.outdir, _SECTIONS)
     target.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))

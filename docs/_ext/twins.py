@@ -63,7 +63,9 @@ def _write(app: Sphinx, page: str, _template: str, context: dict, doctree: nodes
     source = Path(app.env.doc2path(page))
     notebook = pages.read(source.read_text("utf-8"), source, app.env.myst_config)
     record = app.guide_store.load(page, pages.key(notebook, app.config.guide_fingerprint))
-    for cell, outputs in zip(pages.code_cells(notebook), record["outputs"] if record else [], strict=bool(record)):
+    for cell, outputs in zip(
+        pages.code_cells(notebook), record["outputs"] if record else [], strict=bool(record)
+    ):
         cell.outputs = [nbformat.from_dict(output) for output in outputs]
     parts = plain.pieces(doctree.deepcopy(), app.builder)
     shown = [part if isinstance(part, str) else notebook.cells[part] for part in parts]
@@ -115,7 +117,9 @@ def _text(output: NotebookNode) -> str:
     return "" if "scrapbook" in output.get("metadata", {}) else text
 
 
-def notebook(shown: list[str | NotebookNode], page: str, repository: str = "", *, outputs: bool) -> NotebookNode:
+def notebook(
+    shown: list[str | NotebookNode], page: str, repository: str = "", *, outputs: bool
+) -> NotebookNode:
     """Return the page as a notebook that runs by itself."""
     cells = [_install(repository)] if repository else []
     for part in shown:
@@ -147,7 +151,9 @@ def _code(cell: NotebookNode, *, outputs: bool) -> NotebookNode:
     tags = [tag for tag in cell.metadata.get("tags", []) if tag in _TAGS]
     made = v4.new_code_cell(cell.source, metadata={"tags": tags} if tags else {})
     if outputs:
-        made.outputs = [_portable(output) for output in cell.outputs if "scrapbook" not in output.get("metadata", {})]
+        made.outputs = [
+            _portable(output) for output in cell.outputs if "scrapbook" not in output.get("metadata", {})
+        ]
         made.execution_count = None
     return made
 
@@ -167,7 +173,9 @@ def _portable(output: NotebookNode) -> NotebookNode:
 
 def _colour(match: re.Match) -> str:
     """Return the light colour that the site's style sheet gives a name."""
-    light = re.search(r'data-theme="light"\][^{]*\{(.*?)\n\}', (_STATIC / "guide.css").read_text("utf-8"), re.DOTALL)
+    light = re.search(
+        r'data-theme="light"\][^{]*\{(.*?)\n\}', (_STATIC / "guide.css").read_text("utf-8"), re.DOTALL
+    )
     found = re.search(rf"{re.escape(match[1])}:\s*([^;]+);", light[1] if light else "")
     return found[1].strip() if found else "currentColor"
 
@@ -180,7 +188,9 @@ def _without_links(text: str) -> str:
 def _as_script(shown: list[str | NotebookNode]) -> NotebookNode:
     """Return the page as a notebook whose cells also run as one program."""
     cells = [
-        v4.new_markdown_cell(_without_links(part)) if isinstance(part, str) else v4.new_code_cell(_guarded(part))
+        v4.new_markdown_cell(_without_links(part))
+        if isinstance(part, str)
+        else v4.new_code_cell(_guarded(part))
         for part in shown
     ]
     return v4.new_notebook(cells=cells, metadata={"jupytext": {"notebook_metadata_filter": "-all"}})

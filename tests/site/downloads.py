@@ -110,7 +110,11 @@ def main() -> int:
         if file.name.endswith((".py", ".to-run.ipynb"))
     ]
     with ThreadPoolExecutor(2) as pool:
-        wrong += [f"{f.relative_to(options.site)}: {e}" for f, e in zip(chosen, pool.map(run, chosen), strict=True) if e]
+        wrong += [
+            f"{f.relative_to(options.site)}: {e}"
+            for f, e in zip(chosen, pool.map(run, chosen), strict=True)
+            if e
+        ]
     for line in wrong:
         print(line, file=sys.stderr)
     files = sum(map(len, pages.values()))
