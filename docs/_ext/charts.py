@@ -42,8 +42,9 @@ class DecisionChart(SphinxDirective):
         if branches and len(branches[0]) < 2:
             raise self.error(f"The question {text.astext()!r} has a single answer: there is nothing to decide.")
         item["classes"].append("chart-question" if branches else "chart-advice")
-        if isinstance(text.children[0], nodes.strong):
-            text.children[0]["classes"].append("chart-answer")
+        first = next((part for part in text.children if part.astext().strip()), None)
+        if isinstance(first, nodes.strong):
+            first["classes"].append("chart-answer")
         elif item.parent.parent is not None and isinstance(item.parent.parent, nodes.list_item):
             raise self.error(f"{text.astext()!r} needs the answer that leads to it, in bold, at its beginning.")
 

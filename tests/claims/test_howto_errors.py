@@ -94,19 +94,6 @@ def test_compile_time_mask_may_index():
     assert f(jnp.arange(6)).tolist() == [0, 2, 4]
 
 
-@pytest.mark.claim(
-    "window-that-sticks-out-is-not-written",
-    "`x.at[jax.ds(i, 2)].set` writes nothing at all if the window would stick out; `lax.dynamic_update_slice` moves it back and writes.",
-)
-def test_window_that_sticks_out_is_not_written():
-    x = jnp.arange(6)
-    by_at = jax.jit(lambda x, i: x.at[jax.ds(i, 2)].set(-1))
-    by_lax = jax.jit(lambda x, i: lax.dynamic_update_slice(x, jnp.array([-1, -1]), (i,)))
-    assert by_at(x, 4).tolist() == by_lax(x, 4).tolist() == [0, 1, 2, 3, -1, -1]
-    assert by_at(x, 5).tolist() == x.tolist()
-    assert by_lax(x, 5).tolist() == [0, 1, 2, 3, -1, -1]
-
-
 # Changing shapes --------------------------------------------------------------------------------------------
 
 

@@ -150,13 +150,13 @@ def _below(cell: Tag) -> dict:
 
 
 def _lines(soup: Tag) -> tuple[str, ...]:
+    """Return the text of a value shown as HTML, a row of a table in a line."""
     for part in soup.select("style, script"):
         part.extract()
-    return (
-        (_HTML, *(text for text in soup.stripped_strings))
-        if isinstance(soup, BeautifulSoup)
-        else tuple(soup.stripped_strings)
-    )
+    for row in soup.select("tr"):
+        row.string = "  ".join(" ".join(cell.stripped_strings) for cell in row.select("th, td"))
+    mark = (_HTML,) if isinstance(soup, BeautifulSoup) else ()
+    return (*mark, *soup.stripped_strings)
 
 
 def problems(found: list[Block], sources: Path | None) -> dict[str, list[str]]:
