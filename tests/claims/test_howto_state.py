@@ -583,7 +583,7 @@ def test_disable_jit_stores_numbers():
     assert [float(v) for v in kept] == [2.0, 4.0]
 
 
-@jax.tree_util.register_dataclass
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["weights"], meta_fields=[])
 @dataclass
 class _Model:
     weights: jax.Array
