@@ -32,6 +32,7 @@ extensions = [
     "_ext.drift",
     "_ext.books",
     "_ext.boxes",
+    "_ext.charts",
     "_ext.claims",
     "_ext.error_index",
     "_ext.flags",
@@ -86,7 +87,7 @@ html_theme = "sphinx_book_theme"
 html_title = "The JIT guide"
 html_static_path = ["_static"]
 templates_path = ["_templates"]
-html_css_files = ["guide.css"]
+html_css_files = ["guide.css", "chart.css", "cheat-sheet.css"]
 html_js_files = ["guide.js", "stages.js"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"

@@ -40,13 +40,17 @@ class DecisionChart(SphinxDirective):
         text = item[0]
         branches = [child for child in item.children[1:] if isinstance(child, nodes.bullet_list)]
         if branches and len(branches[0]) < 2:
-            raise self.error(f"The question {text.astext()!r} has a single answer: there is nothing to decide.")
+            raise self.error(
+                f"The question {text.astext()!r} has a single answer: there is nothing to decide."
+            )
         item["classes"].append("chart-question" if branches else "chart-advice")
         first = next((part for part in text.children if part.astext().strip()), None)
         if isinstance(first, nodes.strong):
             first["classes"].append("chart-answer")
         elif item.parent.parent is not None and isinstance(item.parent.parent, nodes.list_item):
-            raise self.error(f"{text.astext()!r} needs the answer that leads to it, in bold, at its beginning.")
+            raise self.error(
+                f"{text.astext()!r} needs the answer that leads to it, in bold, at its beginning."
+            )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -35,10 +35,10 @@ _VERDICTS = {
     "start": "set it before the start",
     "special": "see the text",
 }
-_ASK = (
-    "import jax, json; "
-    "print(json.dumps({k: getattr(v, 'value', v) for k, v in jax.config.values.items()}, default=str))"
-)
+_ASK = """
+import enum, json, jax
+print(json.dumps({k: v.name.lower() if isinstance(v, enum.Enum) else v for k, v in jax.config.values.items()}))
+"""
 
 
 @cache

@@ -51,7 +51,9 @@ def _write(app: Sphinx, page: str, _template: str, context: dict, doctree: nodes
 def pdf(doctree: nodes.document, title: str, footer: str) -> bytes:
     """Return a page as a PDF on A4 paper, in two columns."""
     head = _LAYOUT.format(title=_string(title), footer=_string(footer))
-    body = re.sub(r' +";(?=\s*(?:#"[.,;:]|$))', '";', typst_of(doctree))  # the gap that a left-out mark leaves
+    body = re.sub(
+        r' +";(?=\s*(?:#"[.,;:]|$))', '";', typst_of(doctree)
+    )  # the gap that a left-out mark leaves
     return typst.compile((head + body).encode(), ignore_system_fonts=True)  # the same on every machine
 
 

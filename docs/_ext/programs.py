@@ -1,13 +1,18 @@
 """Gives each block of a page a program: made, run and compared after the pages were executed.
 
-What was chosen is kept beside the outputs, so that only the programs of changed cells run again. A program
-stands below its block in HTML as `<details class="program">`, readable without scripts; `program.js` makes a
+What was chosen is kept beside the outputs, so that only the programs of changed cells run again. For a clone
+that has never been built, docs/_data/rungs.json says which program behaved when it was last tried; the check of
+the built site runs them all. `-D guide_rungs=record` tries all cells that are not recorded and writes the file.
+
+A program stands below its block in HTML as `<details class="program">`, readable without scripts; `program.js` makes a
 button of it. It is no text of the page: search does not find it, and other builders leave it out.
 """
 
 from __future__ import annotations
 
+import hashlib
 import html
+import json
 import os
 from pathlib import Path
 
@@ -22,6 +27,7 @@ from .slicing import RUNGS, SliceError
 
 _log = logging.getLogger(__name__)
 _BUILDERS = ("html", "dirhtml")
+_RECORD = Path(__file__).resolve().parents[1] / "_data" / "rungs.json"
 
 
 class program(nodes.General, nodes.Element):  # noqa: N801 -- docutils names nodes in lower case
@@ -39,9 +45,10 @@ def _make(app: Sphinx, env: BuildEnvironment) -> list[str]:
     if app.builder.name not in _BUILDERS:
         return []
     rules, waiting, made = ladder.rules(), [], {}
+    recording = app.config.guide_rungs == "record"
     for name in sorted(env.all_docs):
         record = app.guide_store.latest(name)
-        if record and record["outputs"] and not _is_current(app, name, record["key"], rules):
+        if record and record["outputs"] and (recording or not _is_current(app, name, record["key"], rules)):
             made[name] = _prepare(app, name, record, rules)
             waiting += made[name].pop("waiting", [])
     if waiting:
@@ -50,8 +57,27 @@ def _make(app: Sphinx, env: BuildEnvironment) -> list[str]:
     ladder.climb(waiting, min(2, os.cpu_count() or 1) if on_cpu else 1)
     for name, found in made.items():
         _finish(app, name, found)
+    if recording:
+        _write_record(made)
     entry_programs.run(app)
     return list(made)
+
+
+def _write_record(made: dict[str, dict]) -> None:
+    """Keep for each cell of each page the rung whose program behaved."""
+    cells = [cell for found in made.values() for cell in found["cells"].values() if not cell["why"]]
+    rungs = {cell["signature"]: cell["rung"] for cell in cells}
+    _RECORD.write_text(json.dumps(rungs, indent=0, sort_keys=True) + "\n", "utf-8")
+
+
+def signature(climb: ladder.Climb) -> str:
+    """Return a digest of the programs of a cell that is the same on every version of JAX."""
+    texts = ["\n".join(line for line in text.splitlines() if line[:1] != "#") for _, text in climb.programs]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:20]
+
+
+def _recorded() -> dict[str, int]:
+    return json.loads(_RECORD.read_text("utf-8")) if _RECORD.exists() else {}
 
 
 def _is_current(app: Sphinx, name: str, key: str, rules: str) -> bool:
@@ -82,13 +108,29 @@ def _prepare(app: Sphinx, name: str, record: dict, rules: str) -> dict:
         return found | {"failed": True}
     kept = app.guide_store.latest(_record_name(name)) or {"cells": {}, "rules": ""}
     known = {c["key"]: c for c in kept["cells"].values() if kept["rules"] == rules and not c["why"]}
+    recorded = _recorded()
     for number, climb in climbs.items():
         place = next(i for i, cell in enumerate(notebook.cells) if cell is code[number])
-        line = pages.line_of(notebook, code[number])
-        old = known.get(climb.key)
-        found["cells"][str(place)] = old or {"key": climb.key, "climb": climb, "line": line}
-        found["waiting"] += [] if old else [climb]
+        cell = {
+            "key": climb.key,
+            "signature": signature(climb),
+            "line": pages.line_of(notebook, code[number]),
+        }
+        if old := known.get(climb.key):
+            cell = old | cell
+        else:
+            cell["climb"] = climb
+            found["waiting"] += [] if _take(climb, recorded.get(cell["signature"])) else [climb]
+        found["cells"][str(place)] = cell
     return found
+
+
+def _take(climb: ladder.Climb, rung: int | None) -> bool:
+    """Choose the recorded program of a cell without running it; return whether there is one."""
+    chosen = [program for program in climb.programs if program[0] == rung]
+    if chosen:
+        climb.programs, climb.why = chosen, ""
+    return bool(chosen)
 
 
 def _finish(app: Sphinx, name: str, found: dict) -> None:
@@ -146,6 +188,7 @@ def _skip(_translator: object, _node: program) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
     others = dict.fromkeys(("latex", "text", "man", "texinfo"), (_skip, None))
+    app.add_config_value("guide_rungs", "", "", [str])
     app.add_node(program, html=(_visit, None), **others)
     app.connect("env-updated", _make)
     app.connect("doctree-resolved", _insert)

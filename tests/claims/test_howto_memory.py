@@ -88,6 +88,15 @@ def test_reducing_stacked_results_does_not_save_memory():
     assert analysis(largest, floats(1000)).temp_size_in_bytes >= 100 * 4000
 
 
+@pytest.mark.wrong_twin("reducing-stacked-results-does-not-save-memory")
+def test_wrong_twin_carry_stores_all_steps():
+    def largest(x):
+        step = lambda c, _: ((wave(c[0]), jnp.maximum(*c)), None)  # noqa: E731 -- short
+        return jax.lax.scan(step, (x, x), None, length=100)[0][1]
+
+    assert analysis(largest, floats(1000)).temp_size_in_bytes >= 100 * 4000
+
+
 @pytest.mark.claim(
     "checkpoint-saves-memory-in-a-scan",
     "With `jax.checkpoint` around the body of a `scan`, its gradient needs less temporary memory.",
@@ -307,6 +316,12 @@ def test_compiled_keeps_the_spelling():
         f.lower(x).compile()(x=x)
     with pytest.raises(TypeError, match="input pytree"):
         f.lower(x=x).compile()(x)
+
+
+@pytest.mark.wrong_twin("compiled-keeps-the-spelling")
+def test_wrong_twin_compiled_takes_any_spelling():
+    x = jnp.ones(3)
+    jax.jit(lambda x: x * 2).lower(x).compile()(x=x)
 
 
 @pytest.mark.claim(

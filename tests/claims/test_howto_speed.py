@@ -389,6 +389,11 @@ def test_second_cache_folder_is_ignored(folders):
     assert folders["reset"] == [2, 1]
 
 
+@pytest.mark.wrong_twin("second-cache-folder-is-ignored")
+def test_wrong_twin_second_cache_folder_is_used(folders):
+    assert folders["second"] == [1, 1]
+
+
 TRUST = """
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")

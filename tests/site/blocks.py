@@ -18,7 +18,7 @@ _HEADER = re.compile(
     r'# From "(?P<title>.+)" \((?P<page>[^)]+)\), JAX (?P<jax>[\w.]+)\. Needs: (?P<needs>.+)\.'
 )
 _FAILS = "# Meant to fail: "
-_PACKAGES = {"jax", "numpy", "jitguide", "matplotlib"}
+_PACKAGES = {"jax", "numpy", "jitguide", "matplotlib", "scipy"}  # SciPy comes with JAX
 _MACHINERY = ("myst_nb", "glue(", "get_ipython", "%matplotlib")
 _NOT_COPIED = (".linenos", ".gp", ".go")  # as `copybutton_exclude` in docs/conf.py
 _NOT_PYTHON = {
@@ -139,7 +139,7 @@ def _below(cell: Tag) -> dict:
     told = "".join(o.get_text() for o in cell.select("div.output.traceback"))
     error, message = None, ""
     if told:
-        error, _, message = re.sub(r"\Aline \d+: [^\n]*\n\n", "", told).partition(": ")
+        error, _, message = re.sub(r"^line \d+: [^\n]*\n\n", "", told).partition(": ")
     values = [o for o in cell.select("div.output.text_html") if not o.select_one("figure.guide-figure")]
     shown = (_HTML, *(line for value in values for line in _lines(value))) if values else None
     plain = cell.select("div.output.text_plain")
