@@ -62,8 +62,9 @@ def python(session: nox.Session, *arguments: str | Path, **options: object) -> N
 def build(session: nox.Session, builder: str, *arguments: str) -> None:
     """Run one builder of Sphinx; all share what the pages gave and what was read of them."""
     out = ROOT / "docs" / "_build" / builder
-    # What was read for html serves these two as well; other formats choose other forms of an output.
-    doctrees = ".doctrees" if builder in ("html", "doctest", "linkcheck") else f".doctrees-{builder}"
+    # What was read for html serves these as well; other formats choose other forms of an output.
+    same = builder in ("html", "dirhtml", "singlehtml", "epub", "doctest", "linkcheck")
+    doctrees = ".doctrees" if same else f".doctrees-{builder}"
     python(
         session, "-m", "sphinx", "-b", builder, *STRICT, "-d", out.parent / doctrees, *arguments, "docs", out
     )
