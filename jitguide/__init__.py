@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.extend  # noqa: F401 -- `stages` needs it; imported late, it makes JAX 0.12 compile everything again
+import jax.extend
 
 _OLDEST_JAX = (0, 10)
 if jax.__version_info__ < _OLDEST_JAX:
