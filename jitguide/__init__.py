@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.extend
+import jax.extend  # for `stages`: imported later, it makes JAX 0.12 compile everything again
 
 _OLDEST_JAX = (0, 10)
 if jax.__version_info__ < _OLDEST_JAX:
