@@ -19,7 +19,7 @@ _LAYOUT = """\
 #set page(paper: "a4", margin: (x: 11mm, top: 9mm, bottom: 11mm), columns: 2, footer-descent: 3mm,
   footer: text(size: 7pt, fill: luma(90))[#{footer}])
 #set columns(gutter: 7mm)
-#set text(font: "Libertinus Serif", size: 10.2pt, lang: "en")
+#set text(font: "Libertinus Serif", size: 9.3pt, lang: "en")
 #set par(leading: 0.48em, spacing: 0.72em)
 #set list(indent: 0pt, body-indent: 0.4em, spacing: 0.55em)
 #show table: set block(breakable: false)
