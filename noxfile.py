@@ -132,12 +132,15 @@ def linkcheck(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def site(session: nox.Session) -> None:
-    """Check the built site: everything that needs no browser."""
+    """Check the built site: everything that needs no browser; `-- --quick` runs a share of the programs."""
+    quick = session.posargs == ["--quick"]
+    chosen = [] if quick else session.posargs
     if not HTML.joinpath("index.html").exists():
         session.error("There is no built site yet: run `nox -s docs` first.")
-    python(session, "-m", "pytest", "tests/site", "-o", "norecursedirs=.* bench", *session.posargs)
-    if not session.posargs:  # a chosen test is wanted alone
-        python(session, ROOT / "tests" / "site" / "snippets.py", HTML)
+    python(session, "-m", "pytest", "tests/site", "-o", "norecursedirs=.* bench", *chosen)
+    if not chosen:  # a chosen test is wanted alone
+        share = ["--share", "10"] if quick else []
+        python(session, ROOT / "tests" / "site" / "snippets.py", HTML, *share)
         python(session, ROOT / "tests" / "site" / "downloads.py", HTML)
 
 
