@@ -47,14 +47,10 @@ def user_line(error: BaseException) -> SourceLine | None:
     Returns:
         None if the traceback has no such line or its source is not at hand.
     """
-    found = None
-    for frame, number in traceback.walk_tb(error.__traceback__):
-        if not _in_library(frame):
-            found = frame, number
-    if found is None:
-        return None
-    summary = next(s for s in reversed(traceback.extract_tb(error.__traceback__)) if _same_place(s, *found))
-    return _source_line(summary)
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    summaries = traceback.extract_tb(error.__traceback__)
+    found = [s for frame, s in zip(frames, summaries, strict=False) if not _in_library(frame)]
+    return _source_line(found[-1]) if found else None
 
 
 def _in_library(frame: FrameType) -> bool:
@@ -63,10 +59,6 @@ def _in_library(frame: FrameType) -> bool:
 
 
 _OWN_DIRECTORY = str(PurePath(__file__).parent)
-
-
-def _same_place(summary: traceback.FrameSummary, frame: FrameType, number: int) -> bool:
-    return summary.filename == frame.f_code.co_filename and summary.lineno == number
 
 
 def _source_line(summary: traceback.FrameSummary) -> SourceLine | None:
