@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.extend  # for `stages`: imported later, it makes JAX 0.12 compile everything again
 
 _OLDEST_JAX = (0, 10)
 if jax.__version_info__ < _OLDEST_JAX:
@@ -17,6 +16,8 @@ if jax.__version_info__ < _OLDEST_JAX:
         f"jitguide needs JAX 0.10 or later, and this is JAX {jax.__version__}. "
         "Update it with `pip install --upgrade jax`; JAX 0.10 needs Python 3.11 or later."
     )
+
+import jax.extend  # noqa: E402 -- for `stages`: imported later, it makes JAX 0.12 compile everything again
 
 if TYPE_CHECKING:  # for type checkers and editors, which do not see what is imported on demand
     from jitguide._calls import Call as Call
