@@ -6,6 +6,7 @@ the same name.
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -209,8 +210,6 @@ def _guarded(cell: NotebookNode) -> str:
 
 def _split_last(source: str) -> tuple[list[str], list[str]]:
     """Return the lines before the last statement, and those of it."""
-    import ast
-
     lines = source.splitlines()
     last = ast.parse(source).body[-1]
     start = min([last.lineno, *(d.lineno for d in getattr(last, "decorator_list", []))]) - 1
