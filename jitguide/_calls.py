@@ -37,6 +37,7 @@ _MAX_ROWS = 40
 _NEED_NO_ADVICE = ("first call", "raised")
 _HEADER = ("call", "outcome", "seconds", "trace", "lower", "compile", "why")
 _NUMERIC = (2, 3, 4, 5)
+_MINOR = (3, 4, 5)  # the phases: a narrow screen has room for them or for the reasons
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ class CallLog:
         return table(**self._view())
 
     def _repr_html_(self) -> str:
-        return html_table(**self._view())
+        return html_table(**self._view(), minor=_MINOR)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calls and their counts as JSON-ready data."""

@@ -183,19 +183,24 @@ def _placement(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
         words = ("not committed", "committed")
         yield reason("committedness", name, words[bool(before.committed)], words[bool(now.committed)])
     if before.sharding != now.sharding:
-        single = all(len(leaf.sharding.device_set) == 1 for leaf in (before, now))
-        yield reason("device" if single else "sharding", name, _place(before.sharding), _place(now.sharding))
+        # A mesh is part of an array's type, even a mesh of one device: going there traces again.
+        moved = type(before.sharding) is type(now.sharding) and _is_single(before) and _is_single(now)
+        yield reason("device" if moved else "sharding", name, _place(before.sharding), _place(now.sharding))
     if None not in (before.layout, now.layout) and before.layout != now.layout:
         yield reason("layout", name, _order(before.layout), _order(now.layout))
 
 
+def _is_single(leaf: Leaf) -> bool:
+    return len(leaf.sharding.device_set) == 1
+
+
 def _place(sharding: Any) -> str:
     devices = sorted(sharding.device_set, key=lambda d: d.id)
+    spec, mesh = getattr(sharding, "spec", None), getattr(sharding, "mesh", None)
     if len(devices) == 1:
         kind = getattr(sharding, "memory_kind", None)
         memory = f" ({kind})" if kind not in (None, "device") else ""
-        return f"{devices[0].platform}:{devices[0].id}{memory}"
-    spec, mesh = getattr(sharding, "spec", None), getattr(sharding, "mesh", None)
+        return f"{devices[0].platform}:{devices[0].id}{memory}{'' if mesh is None else ' on a mesh'}"
     if spec is None or mesh is None:
         return f"{type(sharding).__name__} over {len(devices)} devices"
     axes = ", ".join(f"{axis}: {size}" for axis, size in mesh.shape.items())

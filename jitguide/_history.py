@@ -31,21 +31,33 @@ class History:
         self._known: list[Signature] = []
         self._forgotten: list[Signature] = []
         self._slow: list[Signature] = []
+        self._failed: list[Signature] = []
 
     def forget(self) -> None:
         """Note that the caches were cleared."""
         with self._lock:
             self._forgotten = [*self._forgotten, *self._known][-_MAX_KNOWN:]
-            self._known = []
+            self._known, self._failed = [], []
+
+    def note_failure(self, now: Signature) -> None:
+        """Remember a call that raised and left an entry: JAX never gives that entry a fast path."""
+        with self._lock:
+            if len(self._failed) < _MAX_KNOWN and not _is_among(self._failed, now):
+                self._failed.append(now)
 
     @property
     def has_slow(self) -> bool:
         """Whether some kind of call never takes the fast path."""
-        return bool(self._slow)
+        return bool(self._slow or self._failed)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no call is known yet."""
+        return not (self._known or self._forgotten)
 
     def is_slow(self, now: Signature) -> bool:
         """Return whether this kind of call never takes the fast path."""
-        return any(not differences(other, now) for other in self._slow)
+        return _is_among(self._slow, now) or _is_among(self._failed, now)
 
     def learn(
         self, name: str, now: Signature, layer: str, *, slow: bool, first: bool, met: bool = False
@@ -58,31 +70,35 @@ class History:
             layer: How deep it went.
             slow: Whether calls of this kind never take the fast path.
             first: Whether it is the first of its watcher to do any work.
-            met: Whether its watcher saw hits before it, of programs compiled before the watching began.
+            met: Whether its watcher saw calls before it that only ran a program.
         """
         with self._lock:
+            if slow and not _is_among(self._slow, now):
+                self._slow.append(now)
             found = self._explain(name, now, layer, first, met)
-            if found.kind not in ("unknown", "options", "no fast path"):
+            if found.kind not in ("unknown", "options", "no fast path", "failed first call"):
                 self._known.append(now)
                 del self._known[:-_MAX_KNOWN]
-            if slow and not self.is_slow(now):
-                self._slow.append(now)
         return found
 
     def _explain(self, name: str, now: Signature, layer: str, first: bool, met: bool) -> Reason:
         if not self._known and not self._forgotten and self.remade and layer == TRACE:
             return reason("new function object", name)
-        if any(not differences(other, now) for other in self._known):
-            if layer == FAST and self.is_slow(now):
-                return reason("no fast path", name)
+        if layer == FAST and _is_among(self._slow, now):
+            return reason("no fast path", name)
+        if layer == FAST and _is_among(self._failed, now):
+            return reason("failed first call", name)
+        if _is_among(self._known, now):
             return reason("options" if first and layer == COMPILE else "unknown", name)
-        if any(not differences(other, now) for other in self._forgotten):
+        if _is_among(self._forgotten, now):
             return reason("caches cleared", name)
-        if (
-            met and not self._known and not self._forgotten
-        ):  # compiled before it was watched, for unseen calls
+        if met and self.is_empty:  # compiled before it was watched, for unseen calls
             return reason("not watched then", name)
         return explain(name, now, self._known or self._forgotten, layer)
+
+
+def _is_among(signatures: list[Signature], now: Signature) -> bool:
+    return any(not differences(other, now) for other in signatures)
 
 
 def history_of(fun: Callable) -> History:
@@ -108,7 +124,7 @@ def _place(fun: Callable) -> tuple:
     for _ in range(8):  # deeper than any chain of wrappers worth telling apart
         code = getattr(fun, "__code__", None) or getattr(type(fun).__call__, "__code__", None)
         if code is not None:
-            codes.append((code.co_filename, hash(code)))
+            codes.append((code.co_filename, code.co_firstlineno, hash(code)))
         if isinstance(fun, functools.partial):
             fun = fun.func
         elif hasattr(fun, "__wrapped__"):

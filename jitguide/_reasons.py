@@ -122,6 +122,11 @@ _KINDS = {
         "`jax.debug.print`, `io_callback`, ordered effects and `Ref` arguments go through Python each time. "
         "Keep them out of the hot loop.",
     ),
+    "failed first call": _Kind(
+        (FAST,),
+        "the first such call of {argument} raised, and JAX has kept such calls off the fast path since",
+        "`clear_cache()` of the function brings them back. Call it once when the cause is mended.",
+    ),
     "disabled": _Kind(
         (FAST,),
         "`jax.disable_jit` is in effect",

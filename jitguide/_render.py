@@ -20,7 +20,8 @@ _STYLE = (
     ".jg thead th{border-bottom:1px solid currentColor}"
     ".jg td.jg-num,.jg th.jg-num{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}"
     ".jg caption{text-align:left;font-weight:600;padding:.2em .8em;caption-side:top}"
-    ".jg p{margin:.3em .8em}</style>"
+    ".jg p{margin:.3em .8em}"
+    "@media (max-width:600px){.jg .jg-minor{display:none}.jg th,.jg td{padding:.15em .4em}}</style>"
 )
 
 # What HTML allows in no text: control characters, lone surrogates, and code points that are no characters.
@@ -130,10 +131,13 @@ def html_table(
     rows: Sequence[Sequence[object]],
     *,
     numeric: Sequence[int] = (),
+    minor: Sequence[int] = (),
     title: str = "",
     notes: Sequence[str] = (),
 ) -> str:
     """Return the same table as `table`, as an HTML fragment in which all text is escaped.
+
+    `minor` are the indices of columns that a narrow screen, as of a phone, leaves out.
 
     Example:
         >>> "&lt;lambda&gt;" in html_table(["name"], [["<lambda>"]])
@@ -141,8 +145,11 @@ def html_table(
     """
 
     def cell(tag: str, index: int, content: object, scope: str = "") -> str:
-        kind = ' class="jg-num"' if index in numeric else ""
-        return f"<{tag}{scope}{kind}>{escape(content)}</{tag}>"
+        kinds = " ".join(
+            kind for kind, columns in (("jg-num", numeric), ("jg-minor", minor)) if index in columns
+        )
+        style = f' class="{kinds}"' if kinds else ""
+        return f"<{tag}{scope}{style}>{escape(content)}</{tag}>"
 
     head = "".join(cell("th", i, c, ' scope="col"') for i, c in enumerate(header))
     body = "".join(

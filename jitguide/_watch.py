@@ -126,7 +126,10 @@ class Watched(CallLog):
         seconds = perf_counter() - start
         stack.pop()
         # A hit has to stay cheap: its arguments are not looked at.
-        if events or size != self._size() or self._history.has_slow or jax.config.jax_disable_jit:
+        first = (
+            self._can_count and not self._seconds
+        )  # it may have been compiled before it was watched, without a fast path
+        if first or events or size != self._size() or self._history.has_slow or jax.config.jax_disable_jit:
             self._record(args, kwargs, events, seconds, size)
         else:
             self._add_hit(seconds)
@@ -171,7 +174,10 @@ class Watched(CallLog):
             self._history.forget()
         self._last_size = after or 0
         signature = signature_of(self._fn, args, kwargs, self._static)
+        grown = after is not None and before is not None and after > before
         if error is not None:
+            if grown:
+                self._history.note_failure(signature)
             return "raised", reason("raised", name, now=type(error).__name__), str(signature)
         if jax.config.jax_disable_jit:
             return "left the fast path", reason("disabled", name), str(signature)
@@ -179,14 +185,12 @@ class Watched(CallLog):
         if outcome is None and not (self._can_count and _events.is_listening()):
             _events.ensure_listening()
             return "not counted", None, str(signature)
-        grown = after is not None and after > before
-        if outcome is None and not grown and not self._history.is_slow(signature):
+        slow = (outcome is not None or grown or not self._worked) and self._has_effects(args, kwargs)
+        if outcome is None and not (grown or slow or self._history.is_slow(signature)):
             return "hit", None, ""
         layer = TRACE if "trace" in phases else FAST if outcome is None else COMPILE
-        slow = self._has_effects(args, kwargs)
-        why = self._history.learn(
-            name, signature, layer, slow=slow, first=not self._worked, met=self.hits > 0
-        )
+        met = bool(self.counts.keys() & {"hit", "left the fast path"})
+        why = self._history.learn(name, signature, layer, slow=slow, first=not self._worked, met=met)
         self._worked = True
         if outcome is None and why.kind == "unknown":  # another thread's call made the fast path grow
             return "hit", None, ""

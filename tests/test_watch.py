@@ -606,6 +606,43 @@ def test_a_function_with_a_callback_leaves_the_fast_path_each_time():
     assert f.last.reason.kind == "no fast path"
 
 
+def test_a_callback_is_noticed_in_a_function_that_was_warm_before():
+    @jax.jit
+    def with_print(x):
+        jax.debug.callback(lambda v: None, x)
+        return x + 1
+
+    with_print(ones(3))
+    f = watch(with_print)
+    for n in (3, 3, 4, 3):
+        f(ones(n))
+    assert [c.outcome for c in f.calls] == [LEFT, LEFT, COMPILED, LEFT]
+    assert [c.reason.kind for c in f.calls] == ["no fast path"] * 2 + ["not watched then", "no fast path"]
+
+
+def test_a_kind_of_call_that_failed_at_first_stays_off_the_fast_path_until_the_cache_is_cleared():
+    wrong = True
+
+    @jax.jit
+    def fragile(x):
+        if wrong:
+            raise RuntimeError("not yet")
+        return x + 1
+
+    f = watch(fragile)
+    with pytest.raises(RuntimeError, match="not yet"):
+        f(ones(3))
+    wrong = False
+    for n in (3, 3, 4, 4, 3):
+        f(ones(n))
+    f.clear_cache()
+    for _ in range(2):
+        f(ones(3))
+    outcomes = ["raised", COMPILED, LEFT, COMPILED, HIT, LEFT, COMPILED, HIT]
+    assert [c.outcome for c in f.calls] == outcomes
+    assert f.calls[2].reason.kind == "failed first call"
+
+
 def test_a_static_flag_that_adds_a_callback_loses_the_fast_path_for_that_flag_only():
     @functools.partial(jax.jit, static_argnums=1)
     def step(x, verbose):
@@ -1049,6 +1086,11 @@ def test_devices_shardings_and_layouts_are_told_apart():
             show()
         f(x)
         show()
+        f = watch(jax.jit(lambda x: x - 1))
+        f(x)
+        one = jax.make_mesh((1,), ("i",), axis_types=(AxisType.Auto,), devices=d[:1])
+        f(jax.device_put(x, NamedSharding(one, P("i"))))
+        show()
         f = watch(jax.jit(lambda x: x + 2))
         f(np.ones(8, np.float32))
         with jax.default_device(d[1]):
@@ -1068,6 +1110,7 @@ def test_devices_shardings_and_layouts_are_told_apart():
         "compiled||sharding|P('i') on mesh (i: 4)|P() on mesh (i: 4)",
         "compiled|traced|sharding|P() on mesh (i: 4)|P('i') on mesh (i: 4)",
         "hit|",
+        "compiled|traced|sharding|cpu:0|cpu:0 on a mesh",
         "compiled|traced|configuration|None|CpuDevice(id=1)",
         "compiled||committedness|not committed|committed",
     ]

@@ -53,8 +53,9 @@ def _resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 def _footnote(app: Sphinx, record: dict) -> str:
     jax = next(p.split("==")[1] for p in app.guide_environment["packages"] if p.startswith("jax=="))
     kind = ", ".join(sorted({kind for _, kind in app.guide_environment["devices"]}))
-    cells = len(record["seconds"])
-    return f"The {cells} cells of this page ran on {record['when']} with JAX {jax} on {kind}, in {sum(record['seconds']):.1f} s."
+    number = len(record["seconds"])
+    cells = "one cell" if number == 1 else f"{number} cells"
+    return f"The {cells} of this page ran on {record['when']} with JAX {jax} on {kind}, in {sum(record['seconds']):.1f} s."
 
 
 def _table(app: Sphinx, docname: str) -> nodes.table:
