@@ -27,7 +27,7 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ratios = [comparison.speedup(name) for name in names]
     arms = [[r.value - r.low for r in ratios], [r.high - r.value for r in ratios]]
     places = range(len(names))
-    ax.axvline(1, linestyle=":", color="C7", label=f"as fast as “{comparison.baseline}”")
+    ax.axvline(1, linestyle=":", color=_line_colour(), label=f"as fast as “{comparison.baseline}”")
     ax.errorbar(
         [r.value for r in ratios], places, xerr=arms, fmt="o", capsize=3, label="speed-up with 95 % interval"
     )
@@ -75,10 +75,22 @@ def plot_scaling(scaling: Scaling, ax: Axes | None = None) -> Axes:
         ax.fill_between(scaling.sizes, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     for a, b in permutations(scaling.names, 2):
         if (size := scaling.crossover(a, b)) is not None:
-            ax.axvline(size, linestyle=":", color="C7", label=f"“{b}” overtakes “{a}” at {significant(size)}")
+            ax.axvline(
+                size,
+                linestyle=":",
+                color=_line_colour(),
+                label=f"“{b}” overtakes “{a}” at {significant(size)}",
+            )
     ax.set(xscale="log", yscale="log", xlabel="size", ylabel="time of a call (s)")
     ax.legend()
     return ax
+
+
+def _line_colour() -> str:
+    """Return the colour of the axes: what is no variant must not look like one."""
+    import matplotlib.pyplot as plt
+
+    return plt.rcParams["axes.edgecolor"]
 
 
 def _legend_above(ax: Axes) -> None:

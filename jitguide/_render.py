@@ -28,6 +28,8 @@ _STYLE = (
 _PLANES = "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
 _FORBIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_PLANES}]")
 
+_VALUE = re.compile(r"×?[\d.,]+[^()]{0,6}(?: \([^()]*\))?$")  # 1.2 ms (1.1–1.4 ms), ×3.1 (2.9–3.3), 12 KiB
+
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTE_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
@@ -149,7 +151,7 @@ def html_table(
             kind for kind, columns in (("jg-num", numeric), ("jg-minor", minor)) if index in columns
         )
         style = f' class="{kinds}"' if kinds else ""
-        return f"<{tag}{scope}{style}>{escape(content)}</{tag}>"
+        return f"<{tag}{scope}{style}>{escape(_whole(str(content)))}</{tag}>"
 
     head = "".join(cell("th", i, c, ' scope="col"') for i, c in enumerate(header))
     body = "".join(
@@ -162,6 +164,11 @@ def html_table(
     below = "".join(f"<p>{escape(note)}</p>" for note in notes)
     grid = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return panel(grid + below)
+
+
+def _whole(content: str) -> str:
+    """Return a cell's text; a value and its spread may stand on two lines, but neither is broken."""
+    return re.sub(r" (?!\()", "\N{NO-BREAK SPACE}", content) if _VALUE.match(content) else content
 
 
 def panel(content: str) -> str:

@@ -131,6 +131,7 @@ def _check(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 def _resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for mark in list(doctree.findall(claim_mark)):
+        _bind(mark)
         claim = app.guide_claims[mark["claim"]]
         says = f"Proved: {claim.sentence} {app.guide_recording.seen(claim.id)}".replace("`", "")
         label = nodes.superscript("", "✓", classes=["claim"])
@@ -140,6 +141,14 @@ def _resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             mark.replace_self(link)
         else:
             mark.replace_self(label)
+
+
+def _bind(mark: claim_mark) -> None:
+    """Take out the space before a mark, so that it never begins a line; the style sets it off."""
+    place = mark.parent.index(mark)
+    before = mark.parent[place - 1] if place else None
+    if isinstance(before, nodes.Text):
+        mark.parent[place - 1] = nodes.Text(before.astext().rstrip())
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

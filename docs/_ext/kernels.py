@@ -49,6 +49,7 @@ def execute(notebook: NotebookNode, timeout: int = _CELL_TIMEOUT) -> list[float]
             resources={"metadata": {"path": folder}},
             record_timing=True,
             shutdown_kernel="immediate",
+            coalesce_streams=True,  # else a line printed in two pieces would be shown as two lines
         )
         _run(client, kernel)
     seconds = [_seconds(cell) for cell in pages.code_cells(notebook)]

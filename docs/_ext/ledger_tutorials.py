@@ -27,7 +27,7 @@ VERDICTS = {
 TITLES = {
     "S000": ("A personal notebook on jit", "Written for JAX 0.4.1 to 0.4.12, in 2022 and 2023."),
     "S001": ("TF_JAX tutorials, part 7", "A Kaggle notebook, written for JAX 0.2.20 and later, in 2021 and 2022."),
-    "S002": ("2023 05 16 Jax Post", "An unfinished blog post, written for JAX 0.4.8 to 0.4.10, in May 2023."),
+    "S002": ("A draft of a post on JAX", "An unfinished blog post, written for JAX 0.4.8 to 0.4.10, in May 2023."),
     "S003": ("Tracing", "A page of the JAX documentation: outputs of JAX 0.7 and 0.8, around prose of 2020."),
     "S004": ("JAX-101: 02-jitting", "A notebook of the JAX documentation, with outputs of JAX 0.2.20 to 0.3."),
 }  # fmt: skip

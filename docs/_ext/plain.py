@@ -53,6 +53,8 @@ class PlainTranslator(MarkdownTranslator):
             raise nodes.SkipNode
         if "refuri" in node:
             node["refuri"] = re.sub(r"^([^:]*)\.html(?=#|$)", r"\1.md", node["refuri"])
+        elif "refid" in node:
+            node["refuri"] = f"#{node['refid']}"
         super().visit_reference(node)
 
     @pushing_context

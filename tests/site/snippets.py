@@ -19,6 +19,7 @@ import blocks  # noqa: E402 -- beside this file
 from _ext import likeness, program_runner  # noqa: E402
 
 _FRESH_EVERY = 10  # one program in ten gets an interpreter of its own: forking must not be what makes it work
+_SLOWEST = 10  # programs whose time is told
 
 
 def jobs(found: list[blocks.Block], fresh: bool = False) -> list[program_runner.Job]:
@@ -43,8 +44,8 @@ def complaint(block: blocks.Block, runs: list[program_runner.Outcome]) -> str:
     return likeness.difference(block.expected, runs, likeness.reads_a_clock(block.program), shown)
 
 
-def prove(found: list[blocks.Block], workers: int) -> dict[str, str]:
-    """Run every program and return what is wrong with each that misbehaves."""
+def prove(found: list[blocks.Block], workers: int) -> tuple[dict[str, str], dict[str, float]]:
+    """Run every program; return what is wrong with each that misbehaves, and the seconds that each took."""
     first = program_runner.run(jobs(found), workers)
     unsure = [block for block in found if complaint(block, [first[block.name]])]
     second = program_runner.run(jobs(unsure, fresh=True), workers)
@@ -55,7 +56,7 @@ def prove(found: list[blocks.Block], workers: int) -> dict[str, str]:
         runs = [run[block.name] for run in (second, first, third) if block.name in run]
         if complaint(block, runs[:1]) and (told := complaint(block, runs)):
             wrong[block.name] = told
-    return wrong
+    return wrong, {name: outcome.seconds for name, outcome in first.items()}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -75,10 +76,13 @@ def main(arguments: list[str] | None = None) -> int:
     today = date.today().toordinal()
     programs = [block for block in found if block.program]
     whole = [block for i, block in enumerate(programs) if i % options.share == today % options.share]
-    wrong |= {name: [*wrong.get(name, []), told] for name, told in prove(whole, options.workers).items()}
+    misbehaved, seconds = prove(whole, options.workers)
+    wrong |= {name: [*wrong.get(name, []), told] for name, told in misbehaved.items()}
     for name, told in sorted(wrong.items()):
         print(*(f"{name}: {one}" for one in told), sep="\n")
     behaved = len([block for block in whole if block.name not in wrong])
+    slowest = sorted(seconds, key=seconds.get, reverse=True)[:_SLOWEST]
+    print("slowest:", "; ".join(f"{name} {seconds[name]:.1f} s" for name in slowest))
     print(f"took {time.perf_counter() - start:.0f} s")
     tried = f", {len(whole)} of them run today" if options.share > 1 else ""
     print(f"snippets: {len(found)} blocks, {len(programs)} programs{tried}, {behaved} behaved")

@@ -93,7 +93,7 @@ def _figure_html(figure):
         if tables
         else ""
     )
-    return f'<figure class="guide-figure">{_svg(figure)}@@caption@@{data}</figure>'
+    return f'<figure class="guide-figure"><div class="drawing">{_svg(figure)}</div>@@caption@@{data}</figure>'
 
 
 def _register():
