@@ -28,7 +28,10 @@ _STYLE = (
 _PLANES = "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
 _FORBIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_PLANES}]")
 
-_VALUE = re.compile(r"×?[\d.,]+[^()]{0,6}(?: \([^()]*\))?$")  # 1.2 ms (1.1–1.4 ms), ×3.1 (2.9–3.3), 12 KiB
+_AMOUNT = r"[\d.,]+(?: (?:[mµn]?s|[KMGT]?i?B))?"
+_VALUE = re.compile(
+    rf"×?{_AMOUNT}(?: \({_AMOUNT} ?– ?{_AMOUNT}\))?$"
+)  # 12 KiB, 1.2 ms (1.1–1.4 ms), ×3.1 (2.9–3.3)
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTE_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))

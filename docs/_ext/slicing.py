@@ -24,10 +24,11 @@ from .history import History, needed
 from .statements import SliceError, Statement, parse
 
 RUNGS = (1, 2, 3)
-# Words in a cell whose outcome tells of earlier calls. `compare` and its like are not among them: they warm up
-# or start anew themselves.
+# Words in a cell whose outcome tells of earlier calls and may be a measured number, which is not compared.
+# `compare` and its like are not among them, as they warm up or start anew themselves; nor is `watch`, which
+# says in words what it saw.
 _READS_HISTORY = set(
-    "_cache_size cache_info watch clear_cache clear_caches is_deleted monitoring "
+    "_cache_size cache_info clear_cache clear_caches is_deleted monitoring "
     "perf_counter live_arrays memory_stats".split()
 )
 
@@ -98,12 +99,7 @@ class Page:
 
     def first_rung(self, target: int) -> int:
         """Return the rung to begin with: equal text can hide a lost warm-up, so some cells keep their history."""
-        history = History(self._before(target), 1)
-        names = needed(self.parsed[target])
         words = set().union(*(s.mentions for s in self.parsed[target]))
-        for i in history.closure(names, len(history.before)):
-            if "watch" in history.before[i].mentions and not history.before[i].is_import:
-                words.add("watch")
         return 2 if words & _READS_HISTORY else 1
 
     def _before(self, target: int) -> list[Statement]:
