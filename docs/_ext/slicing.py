@@ -20,7 +20,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .history import History, needed
+from .history import History
 from .statements import SliceError, Statement, parse
 
 RUNGS = (1, 2, 3)
