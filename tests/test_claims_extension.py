@@ -110,6 +110,7 @@ def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
     index, page = (out / "index.html").read_text(), (out / "reference" / "claims.html").read_text()
     assert 'href="reference/claims.html#claim-snow-is-white"' in index
     assert f"Proved: Snow is white. Seen to hold on JAX {jax.__version__} (1 of 2 releases tried)." in index
+    assert "Snow is white<a" in index  # no space at which the mark could begin a line
     assert 'id="claim-snow-is-white" data-verdicts="-+"' in page
     assert "✗ does not hold" in page
     assert "Cited in" in page

@@ -118,6 +118,12 @@ def test_a_good_page_builds(build):
     assert code == 0, printed
 
 
+def test_a_line_that_is_printed_in_pieces_is_one_line(build, tmp_path):
+    pieces = cell("import time\nprint('one', end='', flush=True)\ntime.sleep(0.5)\nprint(' line')")
+    assert build(FRONT + pieces)[0] == 0
+    assert "one line" in (tmp_path / "out" / "index.html").read_text()
+
+
 def test_a_missing_kernel_is_named(build):
     code, printed = build(FRONT.replace("name: python3", "name: fortran77") + cell("1"))
     assert code != 0
