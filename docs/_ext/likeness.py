@@ -27,11 +27,12 @@ _SAME_EVERYWHERE = (
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
 )
 _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
-_UNIT = r"(?:[KMGT]i?B/s|[GT]?FLOP/s|[µumn]?s|min|seconds|%)(?!\w)"
+_UNIT = r"(?:[KMGT]i?B/s|[GT]?FLOP/s|[µumn]?s|min|seconds|sec|%)(?!\w)"
 _MEASURED = (
     (re.compile(rf"{_NUMBER}(?: ?{_UNIT})? ?– ?{_NUMBER}(?: ?{_UNIT})?"), "#"),
     (re.compile(rf"× ?{_NUMBER}|{_NUMBER} ?(?:×|x\b|times as)"), "#"),
     (re.compile(rf"{_NUMBER} ?{_UNIT}"), "#"),
+    (re.compile(rf"(?<=peak memory )\+?{_NUMBER}"), "#"),
     (re.compile(r"\b(?:faster|slower|same|cannot tell|no clear winner)\b"), "verdict"),
     (re.compile(rf"even after {_NUMBER} calls?|never even"), "even"),
     (re.compile(rf"baseline against itself {_NUMBER}|{_NUMBER} rounds"), "#"),
