@@ -20,7 +20,7 @@ _STYLE = (
     ".jg thead th{border-bottom:1px solid currentColor}"
     ".jg td.jg-num,.jg th.jg-num{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}"
     ".jg caption{text-align:left;font-weight:600;padding:.2em .8em;caption-side:top}"
-    ".jg p{margin:.3em .8em}"
+    ".jg p{margin:.3em .8em}.jg .jg-whole{white-space:nowrap}"
     "@media (max-width:600px){.jg .jg-minor{display:none}.jg th,.jg td{padding:.15em .4em}}</style>"
 )
 
@@ -28,9 +28,10 @@ _STYLE = (
 _PLANES = "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
 _FORBIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_PLANES}]")
 
-_AMOUNT = r"[\d.,]+(?: (?:[mµn]?s|[KMGT]?i?B))?"
+_UNIT = r" (?:[mµn]?s|[KMGT]?i?B)"
+_SPREAD = rf"\([\d.,]+(?:{_UNIT})? ?– ?[\d.,]+(?:{_UNIT})?\)"
 _VALUE = re.compile(
-    rf"×?{_AMOUNT}(?: \({_AMOUNT} ?– ?{_AMOUNT}\))?$"
+    rf"(×[\d.,]+|[\d.,]+{_UNIT})(?: ({_SPREAD}))?$"
 )  # 12 KiB, 1.2 ms (1.1–1.4 ms), ×3.1 (2.9–3.3)
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -154,7 +155,7 @@ def html_table(
             kind for kind, columns in (("jg-num", numeric), ("jg-minor", minor)) if index in columns
         )
         style = f' class="{kinds}"' if kinds else ""
-        return f"<{tag}{scope}{style}>{escape(_whole(str(content)))}</{tag}>"
+        return f"<{tag}{scope}{style}>{_text(str(content))}</{tag}>"
 
     head = "".join(cell("th", i, c, ' scope="col"') for i, c in enumerate(header))
     body = "".join(
@@ -169,9 +170,12 @@ def html_table(
     return panel(grid + below)
 
 
-def _whole(content: str) -> str:
-    """Return a cell's text; a value and its spread may stand on two lines, but neither is broken."""
-    return re.sub(r" (?!\()", "\N{NO-BREAK SPACE}", content) if _VALUE.match(content) else content
+def _text(content: str) -> str:
+    """Return a cell's text as HTML; a value and its spread may stand on two lines, but neither is broken."""
+    value = _VALUE.match(content)
+    if not value:
+        return escape(content)
+    return " ".join(f'<span class="jg-whole">{escape(part)}</span>' for part in value.groups() if part)
 
 
 def panel(content: str) -> str:

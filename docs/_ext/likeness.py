@@ -73,7 +73,7 @@ def normal(text: str, measured: bool) -> list[str]:
         >>> normal("f at cell:3 took   1.2 ms", True), normal("2 traces in 3 calls", True)
         (['f at cell:N took #'], ['2 traces in 3 calls'])
     """
-    text = clean_text(text).replace("\N{NO-BREAK SPACE}", " ")
+    text = clean_text(text)
     if measured:
         text = "\n".join(line for line in text.splitlines() if not _REMARKS.search(line))
     for pattern, replacement in (*_SAME_EVERYWHERE, *(_MEASURED if measured else ())):

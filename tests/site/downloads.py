@@ -47,6 +47,10 @@ def problems(files: list[Path]) -> Iterator[str]:
     """Say what is wrong with the files of one page, without running them."""
     by_ending = {file.name.partition(".")[2]: file for file in files}
     for ending, file in by_ending.items():
+        if ending == "pdf":
+            if not file.read_bytes().startswith(b"%PDF-"):
+                yield f"{file.name} is no PDF"
+            continue
         text = file.read_text("utf-8")
         found = [word for word in HIDDEN if word in text]
         if found and not file.name.startswith(("claims", "api")):
