@@ -17,7 +17,7 @@ _SUMMARY = (
     "was measured, and every fact about JAX has an experiment behind it."
 )
 
-_LONGEST_SUMMARY = 240  # characters
+_LONGEST_SUMMARY = 320  # characters
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -59,8 +59,11 @@ def _link(app: Sphinx, page: str, base: str) -> str:
 
 def _summary(doctree: nodes.document) -> str:
     """Return the sentences with which a page begins, as many as make up a line or two."""
-    paragraph = doctree.next_node(nodes.paragraph)
-    sentences = re.split(r"(?<=[.?!])\s", " ".join(paragraph.astext().split()) if paragraph else "")
+    first = doctree.next_node(nodes.paragraph)
+    listed = first is not None and isinstance(first.parent, nodes.list_item)
+    paragraphs = first.parent.parent.findall(nodes.paragraph) if listed else [first] if first else []
+    words = " ".join(" ".join(p.astext() for p in paragraphs).split())
+    sentences = re.split(r"(?<=[.?!])\s", re.sub(r" (?=[.,;:])", "", words))
     kept = sentences[:1]
     for sentence in sentences[1:]:
         if len(" ".join(kept)) + len(sentence) > _LONGEST_SUMMARY:

@@ -51,7 +51,9 @@ class PlainTranslator(MarkdownTranslator):
         """Write a link; one to another page leads to that page's Markdown."""
         if "claim-link" in node.get("classes", []):
             raise nodes.SkipNode
-        if "refuri" in node:
+        if node.get("refuri") == "":  # to the page itself
+            node["refuri"] = f"{self.builder.current_docname.rpartition('/')[2]}.md"
+        elif "refuri" in node:
             node["refuri"] = re.sub(r"^([^:]*)\.html(?=#|$)", r"\1.md", node["refuri"])
         elif "refid" in node:
             node["refuri"] = f"#{node['refid']}"
