@@ -84,6 +84,10 @@ def test_a_decorator_belongs_to_the_statement_that_fails():
         ("<details open>a<br>b</details>", '<details open="">a<br/>b</details>'),
         ("a &nbsp;&lt;", "a \N{NO-BREAK SPACE}&lt;"),
         ("<p>x<script>1</script></p>", "<p>x</p>"),
+        (
+            "<figure><figcaption>c</figcaption><details>d</details></figure>",
+            "<figure><details>d</details><figcaption>c</figcaption></figure>",
+        ),
     ],
 )
 def test_books_get_well_formed_html(html, xml):
@@ -105,3 +109,18 @@ def test_the_summary_of_a_page_is_a_line_or_two():
     document = new_document("page")
     document += nodes.section("", nodes.title(text="T"), nodes.paragraph(text="One. Two? " + "Three " * 60))
     assert assistants._summary(document) == "One. Two?"
+
+
+def test_books_declare_their_drawings(tmp_path):
+    (tmp_path / "a.xhtml").write_text("<svg/>")
+    (tmp_path / "b.xhtml").write_text("<p/>")
+    items = '<item href="{}" id="1" />'
+    content = books._with_drawings_declared(items.format("a.xhtml") + items.format("b.xhtml"), tmp_path)
+    assert content == '<item href="a.xhtml" id="1" properties="svg" />' + items.format("b.xhtml")
+
+
+def test_books_leave_out_what_epub_forbids():
+    page = (
+        '<link href="_static/mystnb.1.css" /><summary><p class="a">Hide</p></summary><a href="x.json">x</a>'
+    )
+    assert books.mended(page) == '<summary><span class="a">Hide</span></summary>x'

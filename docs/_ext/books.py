@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -12,6 +15,7 @@ _SVG = "http://www.w3.org/2000/svg"
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
     app.connect("doctree-resolved", _mend)
+    app.connect("builder-inited", _mend_pages_at_the_end)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -35,4 +39,48 @@ def well_formed(html: str) -> str:
         drawing["xmlns"] = _SVG
     for script in soup.find_all("script"):
         script.decompose()
+    for caption in soup.select("figure > figcaption"):
+        caption.parent.append(caption)  # it may stand at an end of its figure only
     return soup.body.decode_contents()
+
+
+def _mend_pages_at_the_end(app: Sphinx) -> None:
+    """Mend the written pages before the list of the book's files is made, and that list after."""
+    if app.builder.name != "epub":
+        return
+    folder, write_list = Path(app.outdir), app.builder.build_content
+
+    def build_content() -> None:
+        for page in folder.rglob("*.xhtml"):
+            page.write_text(mended(page.read_text("utf-8")), "utf-8")
+        write_list()
+        content = folder / "content.opf"
+        content.write_text(_with_drawings_declared(content.read_text("utf-8"), folder), "utf-8")
+
+    app.builder.build_content = build_content
+
+
+# MyST-NB's style is not copied into books; data beside the site is not in them; and a summary holds no paragraph.
+_STYLE_OF_MYST_NB = re.compile(r"\s*<link [^>]*/mystnb\.[^>]*>")
+_DATA_LINK = re.compile(r'<a [^>]*href="[^":]*\.json"[^>]*>(.*?)</a>')
+_SUMMARY = re.compile(r"<summary.*?</summary>", re.DOTALL)
+_ITEM = re.compile(r'<item [^>]*href="([^"]+\.xhtml)"[^>]*?(?= ?/>)')
+
+
+def mended(page: str) -> str:
+    """Return a page of the book without what the rules of EPUB forbid.
+
+    Example:
+        >>> mended('<summary><p class="expanded">Hide</p></summary><a href="status.json">data</a>')
+        '<summary><span class="expanded">Hide</span></summary>data'
+    """
+    page = _DATA_LINK.sub(r"\1", _STYLE_OF_MYST_NB.sub("", page))
+    return _SUMMARY.sub(lambda found: re.sub(r"(</?)p(?=[ >])", r"\1span", found[0]), page)
+
+
+def _with_drawings_declared(content: str, folder: Path) -> str:
+    def declared(item: re.Match) -> str:
+        drawn = "properties=" not in item[0] and "<svg" in folder.joinpath(item[1]).read_text("utf-8")
+        return item[0] + ' properties="svg"' * drawn
+
+    return _ITEM.sub(declared, content)
