@@ -5,7 +5,8 @@
 is started by `run`. It imports JAX once, starts no backend, and forks for each program: a fifth of a second
 instead of half a second and more. A process that has started a backend must not fork: the children would hang.
 Programs that JAX's import could spoil get an interpreter of their own. Nothing of Sphinx is imported here.
-In forked processes the instruments of `jitguide` measure more briefly; an interpreter of its own changes nothing.
+In forked processes the instruments of `jitguide` measure more briefly, and what one program compiled serves the
+next, unless it would tell; an interpreter of its own changes nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +34,14 @@ if __name__ == "__main__":  # started by its path: its neighbours must not be fo
 _FRESH = re.compile(r"environ|getenv|multiprocessing|distributed|sys\.path|importlib|atexit")
 # What children inherit, to save the time of importing it; a program that does not import it still has no name for it.
 _INHERITED = ("jax", "jax.numpy", "numpy", "jitguide", "matplotlib.pyplot")
+# Programs that tell of compiling share nothing that was compiled.
+_TELLS_OF_COMPILING = re.compile(
+    r"watch|phases|monitoring|log_compiles|explain_cache|perf_counter|getrusage|memory|jax\.config|\bcheck\b|cache_dir"
+)
+_SHARED = {
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
 _NOT_GIVEN = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE", "MATPLOTLIBRC", "IPYTHONDIR")
 
 
@@ -120,6 +129,14 @@ def _environment() -> dict[str, str]:
 # What follows runs in the process that `run` starts, and in its children. ------------------------------------
 
 
+def _share_what_is_compiled(folder: str) -> None:
+    """Let this process keep compiled programs in a folder, and use what others kept."""
+    import jax
+
+    for option, value in {**_SHARED, "jax_compilation_cache_dir": folder}.items():
+        jax.config.update(option, value)
+
+
 def _measure_briefly() -> None:
     """Let `compare` and its like spend a tenth of the time: what they measure is compared with nothing."""
     timing = sys.modules.get("jitguide._timing")
@@ -130,7 +147,7 @@ def _measure_briefly() -> None:
         )
 
 
-def _serve(jobs: list[dict], workers: int) -> dict[str, dict]:
+def _serve(jobs: list[dict], workers: int, shared: str) -> dict[str, dict]:
     waiting, running, results, parent = deque(jobs), {}, {}, os.getppid()
     while waiting or running:
         if os.getppid() != parent:  # a build that was stopped leaves nobody who waits for the results
@@ -140,7 +157,7 @@ def _serve(jobs: list[dict], workers: int) -> dict[str, dict]:
         while waiting and len(running) < workers:
             job = waiting.popleft()
             folder = tempfile.mkdtemp(prefix="jit-guide-program-")
-            running[_start(job, folder)] = (job, folder, time.monotonic() + job["timeout"])
+            running[_start(job, folder, shared)] = (job, folder, time.monotonic() + job["timeout"])
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid in running:
             job, folder, _ = running.pop(pid)
@@ -151,7 +168,7 @@ def _serve(jobs: list[dict], workers: int) -> dict[str, dict]:
     return results
 
 
-def _start(job: dict, folder: str) -> int:
+def _start(job: dict, folder: str, shared: str) -> int:
     """Fork; the child runs the program and never returns."""
     Path(folder, "job.json").write_text(json.dumps(job), "utf-8")
     _refuse_to_fork_after_a_backend()
@@ -161,6 +178,8 @@ def _start(job: dict, folder: str) -> int:
     os.setsid()
     if job["fresh"]:
         os.execv(sys.executable, [sys.executable, __file__, folder])  # noqa: S606 -- our own Python
+    if not _TELLS_OF_COMPILING.search(job["text"]):
+        _share_what_is_compiled(shared)
     _child(folder)
     return 0
 
@@ -220,7 +239,9 @@ def _main() -> None:
             with contextlib.suppress(ImportError):
                 importlib.import_module(module)
         _measure_briefly()
-    Path(answered).write_text(json.dumps(_serve(jobs, int(workers))), "utf-8")
+    Path(answered).write_text(
+        json.dumps(_serve(jobs, int(workers), str(Path(answered).parent / "compiled"))), "utf-8"
+    )
 
 
 if __name__ == "__main__":
