@@ -25,6 +25,7 @@ _SAME_EVERYWHERE = (
     (re.compile(r"\bcell\b[\"']?(?:, line |:)\d+(?::\d+)?"), "cell:N"),
     (re.compile(r"\bid=\d+|\bobject \d{6,}"), "id=N"),
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
+    (re.compile(r"Input dtypes \('\w+', '\w+'\)"), "Input dtypes"),  # JAX names them in the order of a set
 )
 _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
 _UNIT = r"(?:[KMGT]i?B/s|[GT]?FLOP/s|[µumn]?s|min|seconds|sec|%)(?!\w)"
