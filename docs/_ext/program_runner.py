@@ -30,11 +30,13 @@ from pathlib import Path
 if __name__ == "__main__":  # started by its path: its neighbours must not be found by programs
     sys.path[:] = [p for p in sys.path if p != str(Path(__file__).resolve().parent)]
 
-# What happens before or at the import of JAX, or reaches beyond the process.
-_FRESH = re.compile(r"environ|getenv|multiprocessing|distributed|sys\.path|importlib|atexit")
+# What happens before or at the import of JAX, reaches beyond the process, or is there only because jitguide imported it.
+_FRESH = re.compile(
+    r"environ|getenv|multiprocessing|distributed|sys\.path|importlib|atexit|jax\.extend|experimental\.shard_map"
+)
 # What children inherit, to save the time of importing it; a program that does not import it still has no name for it.
 _INHERITED = ("jax", "jax.numpy", "numpy", "jitguide", "matplotlib.pyplot")
-# Programs that tell of compiling share nothing that was compiled.
+# What is read from a cache is not compiled, and these would say so.
 _TELLS_OF_COMPILING = re.compile(
     r"watch|phases|monitoring|log_compiles|explain_cache|perf_counter|getrusage|memory|jax\.config|\bcheck\b|cache_dir"
 )
