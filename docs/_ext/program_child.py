@@ -6,14 +6,15 @@ import ast
 import inspect
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 
 
 class Program:
     """Executes a program as `__main__`, from a real file, so that tracebacks and `inspect` find its source."""
 
-    def __init__(self, job: dict, place: Path):
-        self.job, self.place = job, place
+    def __init__(self, job: dict, place: Path, before_block: Callable[[], None] | None = None):
+        self.job, self.place, self.before_block = job, place, before_block
         self.path = Path("program.py").resolve()
         self.path.write_text(job["text"], "utf-8")
         module = types.ModuleType("__main__")
@@ -33,6 +34,8 @@ class Program:
             self._execute(kept)
             marks = self._positions()
             self.outcome["early"] = False
+            if self.before_block:
+                self.before_block()
             self._block(body[len(kept) :])
         except BaseException as error:
             if not (isinstance(error, SystemExit) and not error.code):

@@ -12,10 +12,12 @@ next, unless it would tell; an interpreter of its own changes nothing.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +25,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -38,11 +40,16 @@ _FRESH = re.compile(
 _INHERITED = ("jax", "jax.numpy", "numpy", "jitguide", "matplotlib.pyplot")
 # What is read from a cache is not compiled, and these would say so.
 _TELLS_OF_COMPILING = re.compile(
-    r"watch|phases|monitoring|log_compiles|explain_cache|perf_counter|getrusage|memory|jax\.config|\bcheck\b|cache_dir"
+    r"watch|phases|assert_compiles|device_report|monitoring|log_compiles|explain_cache|compilation_cache|getrusage"
 )
 _SHARED = {
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+_ALONE = {
+    "jax_compilation_cache_dir": None,
+    "jax_persistent_cache_min_compile_time_secs": 1.0,
+    "jax_persistent_cache_min_entry_size_bytes": 0,
 }
 _NOT_GIVEN = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE", "MATPLOTLIBRC", "IPYTHONDIR")
 
@@ -139,27 +146,43 @@ def _share_what_is_compiled(folder: str) -> None:
         jax.config.update(option, value)
 
 
+def _share_nothing() -> None:
+    """Undo that, so that what is compiled from now on is compiled as a reader's program would."""
+    import jax
+    from jax.experimental.compilation_cache import compilation_cache
+
+    for option, value in _ALONE.items():
+        jax.config.update(option, value)
+    compilation_cache.reset_cache()
+
+
 def _measure_briefly() -> None:
     """Let `compare` and its like spend a tenth of the time: what they measure is compared with nothing."""
-    timing = sys.modules.get("jitguide._timing")
-    if timing is not None:
-        measure = timing._measure
-        timing._measure = lambda calls, fresh, once, budget, seed=0: measure(
-            calls, fresh, once, budget / 10, seed
-        )
+    import jitguide
+    from jitguide import _timing
+
+    for name in jitguide.__all__:  # jitguide imports them when they are first used
+        getattr(jitguide, name)
+    measure = _timing._measure
+    _timing._measure = lambda calls, fresh, once, budget, seed=0: measure(
+        calls, fresh, once, budget / 10, seed
+    )
 
 
 def _serve(jobs: list[dict], workers: int, shared: str) -> dict[str, dict]:
-    waiting, running, results, parent = deque(jobs), {}, {}, os.getppid()
+    waiting, running, results, parent, front = deque(jobs), {}, {}, os.getppid(), 0
     while waiting or running:
         if os.getppid() != parent:  # a build that was stopped leaves nobody who waits for the results
             for pid in running:
                 os.killpg(pid, signal.SIGKILL)
             sys.exit("nobody waits for these programs any more.")
         while waiting and len(running) < workers:
-            job = waiting.popleft()
+            # One works from the front, others from the back: neighbours compile the same, and do so only once.
+            job = waiting.pop() if front in running else waiting.popleft()
             folder = tempfile.mkdtemp(prefix="jit-guide-program-")
-            running[_start(job, folder, shared)] = (job, folder, time.monotonic() + job["timeout"])
+            pid = _start(job, folder, shared)
+            front = front if front in running else pid
+            running[pid] = (job, folder, time.monotonic() + job["timeout"])
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid in running:
             job, folder, _ = running.pop(pid)
@@ -180,9 +203,8 @@ def _start(job: dict, folder: str, shared: str) -> int:
     os.setsid()
     if job["fresh"]:
         os.execv(sys.executable, [sys.executable, __file__, folder])  # noqa: S606 -- our own Python
-    if not _TELLS_OF_COMPILING.search(job["text"]):
-        _share_what_is_compiled(shared)
-    _child(folder)
+    _share_what_is_compiled(shared)
+    _child(folder, _share_nothing if _TELLS_OF_COMPILING.search(job["text"]) else None)
     return 0
 
 
@@ -208,11 +230,11 @@ def _collect(folder: str, status: int) -> dict:
         told = (place / "stderr").read_text("utf-8", "replace") if (place / "stderr").exists() else ""
         code = os.waitstatus_to_exitcode(status)
         outcome = asdict(Outcome(error="Killed", message=f"the process ended with {code}: {told[-2000:]}"))
-    subprocess.run(["rm", "-rf", folder], check=False)
+    shutil.rmtree(folder, ignore_errors=True)
     return outcome
 
 
-def _child(folder: str) -> None:
+def _child(folder: str, before_block: Callable[[], None] | None = None) -> None:
     """Run one program with its own output files, working directory and `__main__`; write what it gave."""
     place = Path(folder)
     job = json.loads((place / "job.json").read_text("utf-8"))
@@ -224,7 +246,7 @@ def _child(folder: str) -> None:
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()  # every child would inherit the same random numbers
     start = time.perf_counter()
-    outcome = _Program(job, place).run()
+    outcome = _Program(job, place, before_block).run()
     outcome["seconds"] = round(time.perf_counter() - start, 3)
     (place / "partial.json").write_text(json.dumps(outcome), "utf-8")
     (place / "partial.json").rename(place / "outcome.json")
@@ -240,7 +262,9 @@ def _main() -> None:
         for module in _INHERITED:
             with contextlib.suppress(ImportError):
                 importlib.import_module(module)
-        _measure_briefly()
+        if "jitguide" in sys.modules:
+            _measure_briefly()
+        gc.freeze()  # a collection in a child would copy all of the parent's memory
     Path(answered).write_text(
         json.dumps(_serve(jobs, int(workers), str(Path(answered).parent / "compiled"))), "utf-8"
     )
