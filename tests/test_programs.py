@@ -82,6 +82,8 @@ def test_few_cells_need_everything_before_them(climbed):
         ("ambient", 3, "jax_debug_nans", "warn("),
         ("custom rule", 2, "f.defjvp(rule)", "jit"),
         ("loop variable", 1, BOUNDARY[:0], "append"),
+        ("comprehension in a function", 2, "import jax.numpy as jnp", "unrelated"),
+        ("lambda in a loop", 1, "(abs, float)", "unrelated"),
     ],
 )
 def test_what_is_kept_and_what_is_left(climbed, page, cell, kept, left):
@@ -121,3 +123,28 @@ def test_an_unseeded_generator_is_noticed():
         climb = ladder.prepare(cells, ORIGIN)[1]
         ladder.climb([climb])
         assert "it prints" in climb.why
+
+
+@pytest.mark.parametrize(("fresh", "measures"), [(False, "__main__"), (True, "jitguide._timing")])
+def test_only_forked_programs_measure_briefly(fresh, measures):
+    text = "from jitguide import _timing\nprint(_timing._measure.__module__)"
+    assert program_runner.run([program_runner.Job("x", text, fresh=fresh)])["x"].stdout.strip() == measures
+
+
+def test_a_block_that_would_tell_compiles_by_itself():
+    text = (
+        "import jax\nf = jax.jit(lambda x: x * 3.25)\nread = []\n"
+        "getattr(jax, 'monit' 'oring').register_event_listener("
+        "lambda event, **_: read.append(1) if event.endswith('cache_hits') else None)\n"
+    )
+    block = text.count("\n") + 1
+    programs = {
+        "first": "f(1.0)",
+        "shares": "f(1.0)\nprint(len(read))",
+        "tells": "f(1.0)  # monitoring\nprint(len(read))",
+    }
+    found = program_runner.run(
+        [program_runner.Job(n, text + t, block) for n, t in programs.items()], workers=1
+    )
+    assert int(found["shares"].stdout) > 0
+    assert int(found["tells"].stdout) == 0

@@ -29,7 +29,7 @@ RUNGS = (1, 2, 3)
 # says in words what it saw.
 _READS_HISTORY = set(
     "_cache_size cache_info clear_cache clear_caches is_deleted monitoring "
-    "perf_counter live_arrays memory_stats".split()
+    "perf_counter memory_stats".split()
 )
 
 

@@ -117,6 +117,8 @@ def _study(statement: Statement) -> None:
         table = symtable.symtable(ast.unparse(node), "cell", "exec")
         statement.later |= _globals_of_functions(table)
     statement.reads, statement.binds, statement.maybe = flow.reads, flow.bound, flow.maybe
+    if any(isinstance(node, ast.For | ast.With) for node in statement.nodes):
+        statement.later -= flow.bound | flow.maybe  # a lambda in a loop reads what the loop has bound by then
     for node in statement.nodes:
         now, later = effects.changes(node)
         statement.changes |= now
@@ -138,17 +140,14 @@ def _mention(statement: Statement, part: ast.AST) -> None:
             )
 
 
-def _globals_of_functions(table: symtable.SymbolTable) -> set[str]:
+def _globals_of_functions(table: symtable.SymbolTable, inside: bool = False) -> set[str]:
     """Return the global names that the functions in a table read or bind, at any depth."""
     found = set()
     for child in table.get_children():
-        inline = child.get_type() == "function" and child.get_name() in (
-            "listcomp",
-            "setcomp",
-            "dictcomp",
-            "genexpr",
-        )
-        if not inline and child.get_type() == "function":
+        # A comprehension is a function to Python 3.11; outside functions it runs at once, and Flow follows it.
+        at_once = child.get_name() in ("listcomp", "setcomp", "dictcomp", "genexpr") and not inside
+        called = child.get_type() == "function" and not at_once
+        if called:
             found |= {s.get_name() for s in child.get_symbols() if s.is_global()}
-        found |= _globals_of_functions(child)
+        found |= _globals_of_functions(child, inside or called)
     return found

@@ -409,6 +409,22 @@ hits = [c.hit() for _ in range(2)]
 # %%
 print(c.n)
 """,
+    "comprehension in a function": """
+import jax.numpy as jnp
+unrelated = 1
+# %%
+def pieces(n):
+    return [jnp.ones(2) for _ in range(n)]
+# %%
+print(pieces(2))
+""",
+    "lambda in a loop": """
+for form in (1, 2):
+    print("unrelated", form)
+# %%
+for form in (abs, float):
+    print((lambda x: form(x))(-1))
+""",
     "a name with two lives": """
 import jax
 
