@@ -39,8 +39,6 @@ def well_formed(html: str) -> str:
         drawing["xmlns"] = _SVG
     for script in soup.find_all("script"):
         script.decompose()
-    for caption in soup.select("figure > figcaption"):
-        caption.parent.append(caption)  # it may stand at an end of its figure only
     return soup.body.decode_contents()
 
 

@@ -140,7 +140,7 @@ def _below(cell: Tag) -> dict:
     error, message = None, ""
     if told:
         error, _, message = re.sub(r"^line \d+: [^\n]*\n\n", "", told).partition(": ")
-    values = [o for o in cell.select("div.output.text_html") if not o.select_one("figure.guide-figure")]
+    values = [o for o in cell.select("div.output.text_html") if not o.select_one(".guide-figure")]
     shown = (_HTML, *(line for value in values for line in _lines(value))) if values else None
     plain = cell.select("div.output.text_plain")
     if plain:

@@ -93,7 +93,8 @@ def _figure_html(figure):
         if tables
         else ""
     )
-    return f'<figure class="guide-figure"><div class="drawing">{_svg(figure)}</div>@@caption@@{data}</figure>'
+    drawing = f'<figure><div class="drawing">{_svg(figure)}</div>@@caption@@</figure>'
+    return f'<div class="guide-figure">{drawing}{data}</div>'
 
 
 def _register():
