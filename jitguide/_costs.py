@@ -15,6 +15,8 @@ from jitguide._events import can_count, recording
 from jitguide._render import duration
 
 _REPEATS = 5
+# Seconds of calls: the first ones after a start can be slow, while threads wake up and memory is touched.
+_ENOUGH = 0.02
 # A function this slow needs no second look, and its reader no second wait.
 _LONG = 1.0
 # Quick timings of one run differ by so much on a busy machine; a smaller gain is no gain.
@@ -76,7 +78,7 @@ def run_costs(costs: Costs, fn: Callable, args: tuple, kwargs: Mapping[str, Any]
 
 def _seconds(fn: Callable, args: tuple, kwargs: Mapping[str, Any], copy: bool) -> float:
     taken = [_once(fn, args, kwargs, copy)]  # the first call compiles, or fills the caches of the operations
-    while taken[0] < _LONG and len(taken) <= _REPEATS:
+    while taken[0] < _LONG and (len(taken) <= _REPEATS or sum(taken[1:]) < _ENOUGH):
         taken.append(_once(fn, args, kwargs, copy))
     return float(np.median(taken[1:] or taken))
 
