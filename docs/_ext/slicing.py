@@ -28,8 +28,7 @@ RUNGS = (1, 2, 3)
 # `compare` and its like are not among them, as they warm up or start anew themselves; nor is `watch`, which
 # says in words what it saw.
 _READS_HISTORY = set(
-    "_cache_size cache_info clear_cache clear_caches is_deleted monitoring "
-    "perf_counter memory_stats".split()
+    "_cache_size cache_info clear_cache clear_caches is_deleted monitoring perf_counter memory_stats".split()
 )
 
 
