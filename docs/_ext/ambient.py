@@ -8,15 +8,17 @@ import ast
 
 # Calls on imported modules that leave nothing behind, by the beginning of their full names.
 _WITHOUT_EFFECT = (
-    "jitguide", "time.", "statistics.", "math.", "functools.", "itertools.", "jax.numpy.", "jax.lax.", "jax.random.",
-    "jax.nn.", "jax.tree", "jax.debug.", "jax.scipy.", "jax.export", "jax.profiler.", "matplotlib.pyplot.",
+    "jitguide", "time.", "statistics.", "math.", "functools.", "itertools.", "gc.", "numpy.testing.", "jax.numpy.",
+    "jax.lax.", "jax.random.", "jax.nn.", "jax.tree", "jax.debug.", "jax.scipy.", "jax.export", "jax.profiler.",
+    "matplotlib.pyplot.",
 )  # fmt: skip
 _PLAIN_JAX = {
     f"jax.{name}"
     for name in (
         "jit grad vmap pmap value_and_grad jvp vjp linearize hessian jacfwd jacrev make_jaxpr eval_shape "
         "block_until_ready device_put device_get checkpoint named_call named_scope devices live_arrays shard_map "
-        "disable_jit ensure_compile_time_eval checking_leaks explain_cache_misses log_compiles pure_callback"
+        "disable_jit effects_barrier ensure_compile_time_eval checking_leaks explain_cache_misses log_compiles "
+        "pure_callback"
     ).split()
 }
 _KEPT_PLOTTING = ("matplotlib.pyplot.rc", "matplotlib.pyplot.style")
@@ -83,3 +85,23 @@ def is_ambient(node: ast.stmt, imported: dict[str, str]) -> bool:
     if name is None or name in _PLAIN_JAX:
         return False
     return name.startswith(_KEPT_PLOTTING) or not name.startswith(_WITHOUT_EFFECT)
+
+
+def written_file(node: ast.stmt, imported: dict[str, str]) -> str | None:
+    """Return the name of the file that a statement writes, as in `Path("a.txt").write_text(text)`.
+
+    Example:
+        >>> written_file(ast.parse("Path('a.txt').write_text(text)").body[0], {"Path": "pathlib.Path"})
+        'a.txt'
+    """
+    match node:
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(
+                    value=ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(file))]),
+                    attr="write_text" | "write_bytes",
+                )
+            )
+        ) if imported.get(name) == "pathlib.Path":
+            return file
+    return None

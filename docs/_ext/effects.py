@@ -15,7 +15,7 @@ MUTATORS = set(
 # Methods that change nothing: as a statement of their own they wait, look, or throw a result away.
 _PURE = set(
     "block_until_ready sum mean max min lower compile trace eval_shape as_text copy item tolist keys values items "
-    "format join split strip count index".split()
+    "format join split strip count index plot show assert_compiles".split()
 )
 _CHANGING_FUNCTIONS = {"next", "setattr", "delattr", "heappush", "heappop", "heapify"}
 

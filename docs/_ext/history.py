@@ -93,14 +93,19 @@ class History:
     def choose(self, target: list[Statement]) -> list[Statement]:
         """Return what the statements of a cell need."""
         keeping = _Keeping(self)
+        files = {}
         for i, s in enumerate(self.before):
-            if not s.shown and any(ambient.is_ambient(n, self.imported) for n in s.nodes):
+            written = [ambient.written_file(n, self.imported) for n in s.nodes]
+            if all(written):
+                files[i] = written
+            elif not s.shown and any(ambient.is_ambient(n, self.imported) for n in s.nodes):
                 keeping.keep(i)
         names, end = needed(target), len(self.before)
         for name in names:
-            keeping.need(name, end)
+            keeping.need(name, end, end)
         if self.rung > 1:
             keeping.follow_history(self._functions(self.closure(names, end)))
+        keeping.keep_files(files, target)
         return [self.before[i] for i in sorted(keeping.kept)]
 
 
@@ -110,7 +115,7 @@ class _Keeping:
     def __init__(self, history: History):
         self.history = history
         self.kept: set[int] = set()
-        self.asked: set[tuple[str, int]] = set()
+        self.asked: set[tuple[str, int, int]] = set()
 
     def keep(self, i: int) -> None:
         """Keep a statement with all that it needs: now, and in its functions until the end."""
@@ -119,38 +124,50 @@ class _Keeping:
         self.kept.add(i)
         s, end = self.history.before[i], len(self.history.before)
         for name in s.reads:
-            self.need(name, i)
+            self.need(name, i, i if self.history.rung == 1 else end)
         for name in s.later:
-            self.need(name, i)
+            self.need(name, i, end)
             for j in range(i + 1, end):  # a function may be called before and after a global is bound again
                 if name in self.history.before[j].binds | self.history.before[j].maybe:
                     self.keep(j)
-                    self.need(name, j + 1)
+                    self.need(name, j + 1, end)
         # A function that calls itself, or one defined later, is found by the loop above.
 
-    def need(self, name: str, at: int) -> None:
-        """Keep what binds a name that is read at a place, and every change to its object."""
+    def need(self, name: str, at: int, until: int) -> None:
+        """Keep what binds a name that is read at a place, and the changes to its object up to another."""
         places = self.history.bindings(name, at)
-        if not places or (name, places[0]) in self.asked:
+        if not places or (name, places[0], until) in self.asked:
             return
-        self.asked.add((name, places[0]))
+        self.asked.add((name, places[0], until))
         for i in places:
             self.keep(i)
-        for i in range(min(places) + 1, len(self.history.before)):
+        for i in range(min(places) + 1, until):
             if name in self.history.before[i].binds and i > places[0]:
                 break
             if name in self.history.effects[i]:
                 self.keep(i)
 
     def follow_history(self, wanted: frozenset[int]) -> None:
-        """Keep each call that adds to the history of a function in use, until nothing is added."""
+        """Keep each call that adds to the history of the functions; on the third rung, of all that comes along."""
         before, groups = self.history.before, self.history.groups
         count = -1
         while count != len(self.kept):
             count = len(self.kept)
-            wanted = wanted.union(*(groups[i] for i in self.kept))
+            if self.history.rung > 2:
+                wanted = wanted.union(*(groups[i] for i in self.kept))
             for i, s in enumerate(before):
                 if s.calls and groups[i] & wanted:
+                    self.keep(i)
+
+    def keep_files(self, files: dict[int, list[str]], target: list[Statement]) -> None:
+        """Keep what writes a file that a kept statement or the cell names."""
+        count = -1
+        while count != len(self.kept):
+            count = len(self.kept)
+            for i, names in files.items():
+                others = [*target, *(self.history.before[j] for j in self.kept if j != i)]
+                texts = [text for s in others for text in s.texts]
+                if any(name in text for name in names for text in texts):
                     self.keep(i)
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import itertools
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -56,11 +59,8 @@ def write(page: Page, target: int, rung: int, origin: Origin, notes: Sequence[st
 
 def assemble(kept: str, block: str, origin: Origin, notes: Sequence[str] = ()) -> str:
     """Return a program with its first lines, ending in a line break."""
-    gap = (
-        "\n\n\n"
-        if kept and ast.parse(kept).body and isinstance(ast.parse(kept).body[-1], _DEFINITIONS)
-        else "\n\n"
-    )
+    around = [*ast.parse(kept).body[-1:], *ast.parse(block).body[:1]]
+    gap = "\n\n\n" if any(isinstance(node, _DEFINITIONS) for node in around) else "\n\n"
     code = f"{kept}{gap}{BOUNDARY}\n{block}" if kept else block
     first = f'# From "{origin.title}" ({origin.page}), JAX {origin.jax}. Needs: {needs(code)}.'
     return "\n".join([first, *notes, "", code.rstrip(), ""])
@@ -73,15 +73,27 @@ def needs(code: str) -> str:
         >>> needs("import jax.numpy as jnp, numpy\nimport time")
         'jax, numpy'
     """
-    found = set()
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Import):
-            found |= {a.name.split(".")[0] for a in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.split(".")[0])
+    found = _imported(ast.parse(code))
     foreign = found - set(sys.stdlib_module_names)
     ordered = [name for name in _KNOWN if name in foreign] + sorted(foreign - set(_KNOWN))
     return ", ".join(ordered) or "Python alone"
+
+
+def _imported(tree: ast.AST) -> set[str]:
+    """Return the packages that a program imports, or a program that is a text in it; or that draws for it."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                found |= {a.name.split(".")[0] for a in names}
+            case ast.ImportFrom(module=str(module), level=0):
+                found.add(module.split(".")[0])
+            case ast.Call(func=ast.Attribute(attr="plot"), args=[]):  # of what jitguide measured
+                found.add("matplotlib")
+            case ast.Constant(value=str(text)) if "import " in text:
+                with contextlib.suppress(SyntaxError):
+                    found |= _imported(ast.parse(textwrap.dedent(text)))
+    return found
 
 
 def own(cell: Cell) -> str:
@@ -104,19 +116,26 @@ def own(cell: Cell) -> str:
 
 def earlier(page: Page, kept: Sequence[Statement], target: Sequence[Statement]) -> str:
     """Return the kept statements as text: their own lines, and of imports what is used."""
-    used = _used([*kept, *target])
+    used, mentioned = _used([*kept, *target]), set().union(*(s.mentions for s in [*kept, *target]))
     parts: list[tuple[Statement, str]] = []
     seen = set()
     for s in kept:
-        lines = page.cells[s.cell].source.splitlines()[s.first - 1 : s.last]
-        text = _trimmed(s, used) if s.is_import else "\n".join(lines)
+        lines = "\n".join(page.cells[s.cell].source.splitlines()[s.first - 1 : s.last])
+        text = _trimmed(s, used, mentioned, lines) if s.is_import else lines
         if text and not (s.is_import and text in seen):
             seen.add(text)
             parts.append((s, text))
+    runs = itertools.groupby(parts, key=lambda part: part[0].is_import)
+    parts = [part for _, run in runs for part in sorted(run, key=lambda part: _is_foreign(part[0]))]
     text = ""
     for (before, _), (s, own_text) in zip([(None, ""), *parts], parts, strict=False):
         text += "\n" * (1 + _gap(page, before, s)) + own_text if before else own_text
     return text
+
+
+def _is_foreign(s: Statement) -> bool:
+    """Return whether a statement imports another package than Python's own, which come first."""
+    return s.is_import and bool(_imported(ast.Module(s.nodes, [])) - set(sys.stdlib_module_names))
 
 
 def used_imports(prelude: str, code: str) -> str:
@@ -126,8 +145,10 @@ def used_imports(prelude: str, code: str) -> str:
         >>> used_imports("import jax\nimport jax.numpy as jnp", "jnp.ones(3)")
         'import jax.numpy as jnp'
     """
-    used = _used(parse(code))
-    return "\n".join(text for text in (_trimmed(s, used) for s in parse(prelude)) if text)
+    statements, lines = parse(code), prelude.splitlines()
+    used, mentioned = _used(statements), set().union(*(s.mentions for s in statements))
+    texts = [_trimmed(s, used, mentioned, "\n".join(lines[s.first - 1 : s.last])) for s in parse(prelude)]
+    return "\n".join(text for text in texts if text)
 
 
 def _used(statements: Iterable[Statement]) -> set[str]:
@@ -138,21 +159,27 @@ def _used(statements: Iterable[Statement]) -> set[str]:
     return found
 
 
-def _trimmed(s: Statement, used: set[str]) -> str:
-    """Return an import less the names that nothing in the program reads."""
-    lines = []
+def _trimmed(s: Statement, used: set[str], mentioned: set[str], text: str) -> str:
+    """Return an import less the names that nothing in the program reads; its own text if that is all of them."""
+    lines, whole = [], True
     for node in s.nodes:
-        names = [a for a in node.names if (a.asname or a.name.split(".")[0]) in used]
+        names = [a for a in node.names if _is_read(a, used, mentioned)]
+        whole = whole and len(names) == len(node.names)
         if names:
             copy = type(node)(**{**dict(ast.iter_fields(node)), "names": names})
             lines.append(ast.unparse(copy))
-    return "\n".join(lines)
+    return text if whole else "\n".join(lines)
+
+
+def _is_read(alias: ast.alias, used: set[str], mentioned: set[str]) -> bool:
+    first, *parts = alias.name.split(".")
+    return alias.asname in used if alias.asname else first in used and mentioned.issuperset(parts)
 
 
 def _gap(page: Page, before: Statement, s: Statement) -> int:
     """Return the number of blank lines between two kept statements, as a formatter would have it."""
     if before.is_import and s.is_import:
-        return 0
+        return int(_is_foreign(before) != _is_foreign(s))
     if isinstance(before.nodes[-1], _DEFINITIONS) or isinstance(s.nodes[0], _DEFINITIONS):
         return 2
     if before.cell != s.cell or before.is_import:

@@ -1,11 +1,12 @@
 """Chooses the earlier statements of a page that a cell depends on.
 
-There are three rungs, and the build takes the first whose program behaves as the page did:
+There are four rungs, and the build takes the first whose program behaves as the page did:
 
 1. the names that the cell needs, the changes made to their objects, and the settings of Python and JAX;
-2. these, and the history of the functions in it: earlier calls that a cache, a counter or a donated buffer
+2. these, and the history of the cell's functions: earlier calls that a cache, a counter or a donated buffer
    remembers;
-3. everything before the cell, less what raised.
+3. these, and the history of all functions that came along;
+4. everything before the cell, less what raised.
 
 No rung keeps a statement that raised, nor anything of a removed cell.
 
@@ -23,13 +24,11 @@ from dataclasses import dataclass
 from .history import History
 from .statements import SliceError, Statement, parse
 
-RUNGS = (1, 2, 3)
+RUNGS = (1, 2, 3, 4)
 # Words in a cell whose outcome tells of earlier calls and may be a measured number, which is not compared.
 # `compare` and its like are not among them, as they warm up or start anew themselves; nor is `watch`, which
 # says in words what it saw.
-_READS_HISTORY = set(
-    "_cache_size cache_info clear_cache clear_caches is_deleted monitoring perf_counter memory_stats".split()
-)
+_READS_HISTORY = set("_cache_size cache_info is_deleted monitoring perf_counter memory_stats".split())
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ class Statement:
         changes: Names whose objects it changes when it runs.
         changes_later: Names whose objects its functions change when they are called.
         mentions: Every identifier and attribute in it.
+        texts: Every string in it.
         calls: Whether it calls anything.
         is_import: Whether it only imports.
         shown: Whether it is the last expression of its cell and the page shows its value.
@@ -66,6 +67,7 @@ class Statement:
     changes: set[str] = field(default_factory=set)
     changes_later: set[str] = field(default_factory=set)
     mentions: set[str] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)
     calls: bool = False
     is_import: bool = False
     shown: bool = False
@@ -134,6 +136,8 @@ def _mention(statement: Statement, part: ast.AST) -> None:
             statement.mentions.add(name)
         case ast.Call():
             statement.calls = True
+        case ast.Constant(value=str(text)):
+            statement.texts.add(text)
         case ast.ImportFrom(module=module, names=[ast.alias(name="*")]):
             raise SliceError(
                 f"`from {module} import *`: nobody can tell which names it brings; name them.", part.lineno

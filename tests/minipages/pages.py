@@ -409,6 +409,29 @@ hits = [c.hit() for _ in range(2)]
 # %%
 print(c.n)
 """,
+    "files": """
+from pathlib import Path
+used = "print(1)"
+unused = "print(2)"
+# %%
+_ = Path("used.py").write_text(used)
+Path("used.py").write_text(used)
+Path("unused.py").write_text(unused)
+# %%
+print(Path("used.py").read_text())
+""",
+    "a draw too late": """
+import numpy as np
+rng = np.random.default_rng(0)
+# %%
+values = rng.normal(size=3)
+# %%
+later = rng.normal(size=9)
+# %%
+print(values)
+# %%
+print(rng.normal())
+""",
     "comprehension in a function": """
 import jax.numpy as jnp
 unrelated = 1
