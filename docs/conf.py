@@ -37,6 +37,7 @@ extensions = [
     "_ext.error_index",
     "_ext.flags",
     "_ext.lighter",
+    "_ext.spoken",
     "_ext.printed",
     "_ext.programs",
     "_ext.questions",

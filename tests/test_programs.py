@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -30,14 +31,16 @@ def executed(pages):
     """Run small pages as a notebook would; return their cells with outputs."""
     cells = {name: cells_of(text) for name, text in pages.items()}
     asked = json.dumps({name: [c["source"] for c in found] for name, found in cells.items()})
-    ran = subprocess.run(
-        [sys.executable, str(NOTEBOOK)],
-        input=asked,
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ,
-    )
+    with tempfile.TemporaryDirectory() as folder:  # some pages write files
+        ran = subprocess.run(
+            [sys.executable, str(NOTEBOOK)],
+            input=asked,
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ,
+            cwd=folder,
+        )
     for line in ran.stdout.splitlines():
         name, outputs = json.loads(line)
         for cell, found in zip(cells[name], outputs, strict=True):

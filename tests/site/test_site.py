@@ -142,3 +142,13 @@ def test_every_icon_of_the_theme_is_drawn(page):
         "brands",
     } <= drawn
     assert "fontawesome" not in str(soup(page))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_opens_or_scrolls_can_be_named_and_reached(page):
+    document = soup(page)
+    openers = document.select("summary")
+    assert [str(s) for s in openers if not (s.get_text(strip=True) or s.get("aria-label"))] == []
+    assert [str(s) for s in openers if s.get_text(strip=True) and s.get("aria-label")] == []
+    assert document.select(".guide-figure .drawing:not([tabindex])") == []
+    assert [str(h) for h in document.select("th") if not h.get_text(strip=True)] == []

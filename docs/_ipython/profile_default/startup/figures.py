@@ -93,7 +93,7 @@ def _figure_html(figure):
         if tables
         else ""
     )
-    drawing = f'<figure><div class="drawing">{_svg(figure)}</div>@@caption@@</figure>'
+    drawing = f'<figure><div class="drawing" tabindex="0">{_svg(figure)}</div>@@caption@@</figure>'
     return f'<div class="guide-figure">{drawing}{data}</div>'
 
 
