@@ -101,6 +101,7 @@ def main() -> int:
     parser.add_argument("site", type=Path, help="folder of the built site")
     parser.add_argument("--all", action="store_true", help="run the files of every page")
     options = parser.parse_args()
+    options.site = options.site.resolve()  # the files are run from other folders
     if not options.site.joinpath("index.html").exists():
         parser.error(f"there is no built site in {options.site}: run `nox -s docs` first.")
     pages = offered(options.site)
