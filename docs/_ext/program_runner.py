@@ -46,11 +46,6 @@ _SHARED = {
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }
-_ALONE = {
-    "jax_compilation_cache_dir": None,
-    "jax_persistent_cache_min_compile_time_secs": 1.0,
-    "jax_persistent_cache_min_entry_size_bytes": 0,
-}
 _NOT_GIVEN = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE", "MATPLOTLIBRC", "IPYTHONDIR")
 
 
@@ -138,22 +133,22 @@ def _environment() -> dict[str, str]:
 # What follows runs in the process that `run` starts, and in its children. ------------------------------------
 
 
-def _share_what_is_compiled(folder: str) -> None:
-    """Let this process keep compiled programs in a folder, and use what others kept."""
-    import jax
-
-    for option, value in {**_SHARED, "jax_compilation_cache_dir": folder}.items():
-        jax.config.update(option, value)
-
-
-def _share_nothing() -> None:
-    """Undo that, so that what is compiled from now on is compiled as a reader's program would."""
+def _share_what_is_compiled(folder: str) -> Callable[[], None]:
+    """Let this process keep compiled programs in a folder and use what others kept; return what undoes it."""
     import jax
     from jax.experimental.compilation_cache import compilation_cache
 
-    for option, value in _ALONE.items():
+    shared = {**_SHARED, "jax_compilation_cache_dir": folder}
+    before = {option: getattr(jax.config, option) for option in shared}
+    for option, value in shared.items():
         jax.config.update(option, value)
-    compilation_cache.reset_cache()
+
+    def undo() -> None:
+        for option, value in before.items():
+            jax.config.update(option, value)
+        compilation_cache.reset_cache()
+
+    return undo
 
 
 def _measure_briefly() -> None:
@@ -203,8 +198,8 @@ def _start(job: dict, folder: str, shared: str) -> int:
     os.setsid()
     if job["fresh"]:
         os.execv(sys.executable, [sys.executable, __file__, folder])  # noqa: S606 -- our own Python
-    _share_what_is_compiled(shared)
-    _child(folder, _share_nothing if _TELLS_OF_COMPILING.search(job["text"]) else None)
+    undo = _share_what_is_compiled(shared)
+    _child(folder, undo if _TELLS_OF_COMPILING.search(job["text"]) else None)
     return 0
 
 
