@@ -121,7 +121,7 @@ def test_a_dropped_statement_is_noticed(climbed, page, cell, dropped):
     )
     assert text != one.text
     outcome = program_runner.run([ladder.job("x", text, one.expected.shown is not None)])["x"]
-    assert ladder.likeness.difference(one.expected, [outcome], measured=False)
+    assert ladder.likeness.difference(one.expected, [outcome], measured=())
 
 
 def test_an_unseeded_generator_is_noticed():

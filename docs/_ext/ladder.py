@@ -41,9 +41,9 @@ class Climb:
         return self.programs[0][1]
 
     @property
-    def measures(self) -> bool:
-        """Whether that program reads a clock."""
-        return likeness.reads_a_clock(self.text)
+    def measures(self) -> tuple[str, ...]:
+        """With what that program measures."""
+        return likeness.instruments(self.text)
 
     def widen(self) -> bool:
         """Go on to the next program; return whether there is one."""
@@ -112,7 +112,7 @@ def prepare(sources: Sequence[dict], origin: Origin) -> dict[int, Climb]:
 
 def _measures(text: str, wanted: Expected) -> bool:
     shown = "\n".join([wanted.printed, *(wanted.shown or ())])
-    return likeness.reads_a_clock(text) and likeness.normal(shown, True) != likeness.normal(shown, False)
+    return likeness.normal(shown, likeness.instruments(text)) != likeness.normal(shown, ())
 
 
 def job(name: str, text: str, shown: bool, fresh: bool = False) -> Job:

@@ -1,9 +1,9 @@
 """Says whether a program behaved as its block did on the page.
 
 The same error class and the same first line of its message; the same printed text; the same shown value. What
-differs between two processes is left out: places in files, addresses. Where a program reads a clock, what it
-measured is left out too: quantities with a unit, ratios, verdicts. And one more rule: *a line that differs
-between two runs of one program is measured*. Counts never are: they must be the page's.
+differs between two processes is left out: places in files, addresses. Where a program measures, what it measured is
+left out too: of a clock quantities with a unit, ratios, verdicts; of a process' memory its sizes. And one more rule:
+*a line that differs between two runs of one program is measured*. Counts never are: they must be the page's.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from dataclasses import dataclass
 from .cleaning import clean_text
 from .program_runner import Outcome
 
-_CLOCKS = re.compile(
-    r"\b(perf_counter|perf_counter_ns|monotonic|process_time|timeit|time\.time|getrusage|compare|phases|scaling|watch"
-    r"|roofline|peaks|device_report|check|memory_stats|profiler|cost_analysis|measure)\b"
-)
+_INSTRUMENTS = {
+    "clock": re.compile(
+        r"\b(perf_counter|perf_counter_ns|monotonic|process_time|timeit|time\.time|getrusage|compare|phases|scaling"
+        r"|watch|roofline|peaks|device_report|check|memory_stats|profiler|cost_analysis|measure)\b"
+    ),
+    "memory": re.compile(r"\b(getrusage|memory_stats)\b"),
+}
 _SAME_EVERYWHERE = (
     (re.compile(r"(?:[\w./~-]*/)?program\.py\b"), "cell"),
     (re.compile(r"\bcell\b[\"']?(?:, line |:)\d+(?::\d+)?"), "cell:N"),
@@ -29,7 +32,7 @@ _SAME_EVERYWHERE = (
 )
 _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
 _UNIT = r"(?:[KMGT]i?B/s|[GT]?FLOP/s|[µumn]?s|min|seconds|sec|%)(?!\w)"
-_MEASURED = (
+_BY_CLOCK = (
     (re.compile(rf"{_NUMBER}(?: ?{_UNIT})? ?– ?{_NUMBER}(?: ?{_UNIT})?"), "#"),
     (re.compile(rf"× ?{_NUMBER}|{_NUMBER} ?(?:×|x\b|times as)"), "#"),
     (re.compile(rf"{_NUMBER} ?{_UNIT}"), "#"),
@@ -38,6 +41,7 @@ _MEASURED = (
     (re.compile(rf"even after {_NUMBER} calls?|never even"), "even"),
     (re.compile(rf"baseline against itself {_NUMBER}|{_NUMBER} rounds"), "#"),
 )
+_MEASURED = {"clock": _BY_CLOCK, "memory": ((re.compile(rf"{_NUMBER} ?[KMGT]i?B(?![\w/])"), "#"),)}
 # The last column of a table over sizes: who was fastest.
 _FASTEST = re.compile(r"^([\d.,e+]+(?: #){2,}) .*$")
 # Remarks that the helper makes or leaves out, depending on how the measurement went.
@@ -57,27 +61,29 @@ class Expected:
     shown: tuple[str, ...] | None = None
 
 
-def reads_a_clock(text: str) -> bool:
-    """Return whether what a program prints may be measured.
+def instruments(text: str) -> tuple[str, ...]:
+    """Return with what a program may have measured what it prints: "clock", "memory".
 
     Example:
-        >>> reads_a_clock("start = time.perf_counter()"), reads_a_clock("print(len(runs))")
-        (True, False)
+        >>> instruments("start = time.perf_counter()"), instruments("print(len(runs))")
+        (('clock',), ())
     """
-    return bool(_CLOCKS.search(text))
+    return tuple(name for name, pattern in _INSTRUMENTS.items() if pattern.search(text))
 
 
-def normal(text: str, measured: bool) -> list[str]:
+def normal(text: str, measured: Sequence[str]) -> list[str]:
     """Return the lines of a text, less what differs between two processes.
 
     Example:
-        >>> normal("f at cell:3 took   1.2 ms", True), normal("2 traces in 3 calls", True)
+        >>> normal("f at cell:3 took   1.2 ms", ["clock"]), normal("2 traces in 3 calls", ["clock"])
         (['f at cell:N took #'], ['2 traces in 3 calls'])
+        >>> normal("grew by 20.6 MB", ["clock"]), normal("grew by 20.6 MB", ["memory"])
+        (['grew by 20.6 MB'], ['grew by #'])
     """
     text = clean_text(text)
     if measured:
         text = "\n".join(line for line in text.splitlines() if not _REMARKS.search(line))
-    for pattern, replacement in (*_SAME_EVERYWHERE, *(_MEASURED if measured else ())):
+    for pattern, replacement in (*_SAME_EVERYWHERE, *(pair for name in measured for pair in _MEASURED[name])):
         text = pattern.sub(replacement, text)
     lines = [" ".join(line.split()) for line in text.splitlines()]
     if measured:
@@ -88,7 +94,7 @@ def normal(text: str, measured: bool) -> list[str]:
 def difference(
     expected: Expected,
     runs: Sequence[Outcome],
-    measured: bool,
+    measured: Sequence[str],
     shown: Sequence[tuple[str, ...]] | None = None,
 ) -> str:
     """Return in words how runs of a program differ from the page; an empty text if they do not.
@@ -96,7 +102,7 @@ def difference(
     Args:
         expected: What the page shows.
         runs: What one program gave, run once or more.
-        measured: Whether the program reads a clock.
+        measured: With what the program measures, as `instruments` tells.
         shown: The lines of the shown value in each run; by default its plain text.
     """
     first = runs[0]
@@ -119,14 +125,14 @@ def difference(
 
 
 def _first_line(message: str) -> str:
-    return (normal(message, True) or [""])[0]
+    return (normal(message, ["clock"]) or [""])[0]
 
 
 def _squeezed(text: str) -> tuple[str, ...]:
     return tuple(text.splitlines())
 
 
-def _unlike(verb: str, page: Sequence[str], runs: Sequence[Sequence[str]], measured: bool) -> str:
+def _unlike(verb: str, page: Sequence[str], runs: Sequence[Sequence[str]], measured: Sequence[str]) -> str:
     """Compare the lines that all runs of the program agree on with those of the page."""
     wanted = normal("\n".join(page), measured)
     given = [normal("\n".join(run), measured) for run in runs]

@@ -16,7 +16,7 @@ from .statements import Statement, parse
 BOUNDARY = "# --- this block"
 FAILS = "# Meant to fail: "
 WARNS = "# Meant to warn: "
-MEASURES = "# Prints measured times: yours will differ."
+MEASURES = "# Prints what it measures: yours will differ."
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _KNOWN = ("jax", "numpy", "jitguide", "matplotlib")  # the order in which they are named
 

@@ -42,7 +42,7 @@ def complaint(block: blocks.Block, runs: list[program_runner.Outcome]) -> str:
             if runs[0].error == block.expected.error
             else f"it raises {runs[0].error}: {runs[0].message[:300]}"
         )
-    return likeness.difference(block.expected, runs, likeness.reads_a_clock(block.program), shown)
+    return likeness.difference(block.expected, runs, likeness.instruments(block.program), shown)
 
 
 def prove(found: list[blocks.Block], workers: int) -> tuple[dict[str, str], dict[str, float]]:
@@ -50,7 +50,7 @@ def prove(found: list[blocks.Block], workers: int) -> tuple[dict[str, str], dict
     first = program_runner.run(jobs(found), workers)
     unsure = [block for block in found if complaint(block, [first[block.name]])]
     second = program_runner.run(jobs(unsure, fresh=True), workers)
-    clocked = [b for b in unsure if likeness.reads_a_clock(b.program) and complaint(b, [second[b.name]])]
+    clocked = [b for b in unsure if likeness.instruments(b.program) and complaint(b, [second[b.name]])]
     third = program_runner.run(jobs(clocked), workers)
     wrong = {}
     for block in unsure:
