@@ -36,13 +36,12 @@ extensions = [
     "_ext.claims",
     "_ext.error_index",
     "_ext.flags",
-    "_ext.lighter",
-    "_ext.spoken",
     "_ext.printed",
     "_ext.programs",
     "_ext.questions",
     "_ext.search",
     "_ext.status",
+    "_ext.theme_fixes",
     "_ext.twins",
 ]
 

@@ -38,7 +38,7 @@ _BY_CLOCK = (
     (re.compile(rf"{_NUMBER} ?{_UNIT}"), "#"),
     (re.compile(rf"(?<=peak memory )\+?{_NUMBER}"), "#"),
     (re.compile(r"\b(?:faster|slower|same|cannot tell|no clear winner)\b"), "verdict"),
-    (re.compile(rf"even after {_NUMBER} calls?|never even"), "even"),
+    (re.compile(rf"even after {_NUMBER} calls?|never even"), "even #"),
     (re.compile(rf"baseline against itself {_NUMBER}|{_NUMBER} rounds"), "#"),
 )
 _MEASURED = {"clock": _BY_CLOCK, "memory": ((re.compile(rf"{_NUMBER} ?[KMGT]i?B(?![\w/])"), "#"),)}
@@ -89,6 +89,16 @@ def normal(text: str, measured: Sequence[str]) -> list[str]:
     if measured:
         lines = [_FASTEST.sub(r"\1 verdict", line) for line in lines]
     return [line for line in lines if line]
+
+
+def measured_numbers(text: str, measured: Sequence[str]) -> bool:
+    """Return whether a text shows a number that was measured.
+
+    Example:
+        >>> measured_numbers("took 1.2 ms", ["clock"]), measured_numbers("the same again", ["clock"])
+        (True, False)
+    """
+    return any("#" in line for line in set(normal(text, measured)) - set(normal(text, ())))
 
 
 def difference(

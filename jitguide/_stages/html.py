@@ -78,7 +78,7 @@ def _column(stages: Any, stage: Any, view: str, targets: set[int]) -> str:
     title = escape(stage.title)
     return (
         f'<details open class="jgs-{stage.name}"><summary>{title}</summary>'
-        f'<div class="jgs-t" tabindex="0" role="region" aria-label="{title}">{body}</div></details>'
+        f'<div class="jgs-t" tabindex="0" role="group" aria-label="{title}">{body}</div></details>'
     )
 
 
