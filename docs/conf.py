@@ -4,6 +4,7 @@ import doctest
 import os
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 _HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(_HERE))  # the site's own extensions: docs/_ext
@@ -121,4 +122,18 @@ copybutton_selector = (
     "div.error-example div.highlight pre, div.error-repair div.highlight pre"
 )
 copybutton_exclude = ".linenos, .gp, .go"
-notfound_urls_prefix = None  # the site works under any address
+# A page that is missing may be missing at any depth, so its links begin with the address of the site.
+notfound_urls_prefix = urlsplit(html_baseurl).path or "/"
+notfound_context = {
+    "title": "Page not found",
+    "pagetitle": "Page not found",  # the printed page's heading
+    "body": f"""
+<h1>Page not found</h1>
+<p>Nothing has this address. The page may have moved.</p>
+<ul>
+<li><a href="{notfound_urls_prefix}index.html">The start of the guide</a></li>
+<li><a href="{notfound_urls_prefix}howto/index.html">When something goes wrong: find what you see</a></li>
+<li><a href="{notfound_urls_prefix}search.html">Search</a></li>
+</ul>
+""",
+}

@@ -661,6 +661,26 @@ def test_callback_error_reaches_the_caller():
         f(jnp.float32(-1.0)).block_until_ready()
 
 
+@pytest.mark.claim(
+    "callback-error-on-the-fast-path-is-a-value-error",
+    "After a good call of a program with a `jax.pure_callback`, an exception raised in the callback of a later call "
+    "arrives as a `ValueError` that is no `JaxRuntimeError`.",
+)
+def test_callback_error_on_the_fast_path_is_a_value_error():
+    def refuse(x):
+        if float(x) < 0:
+            raise ArithmeticError("negative input")
+        return np.asarray(x)
+
+    f = jax.jit(lambda x: jax.pure_callback(refuse, jax.ShapeDtypeStruct((), jnp.float32), x))
+    good, bad = jnp.float32(1.0), jnp.float32(-1.0)
+    for _ in range(3):
+        f(good).block_until_ready()
+    with pytest.raises(ValueError, match="negative input") as caught:
+        f(bad).block_until_ready()
+    assert not isinstance(caught.value, jax.errors.JaxRuntimeError)
+
+
 # Random keys ------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import importlib.util
 import logging
+import os
 import pickle
 import subprocess
 import sys
@@ -430,6 +431,38 @@ def test_saved_executable_runs_in_another_process(tmp_path):
     assert done.stdout.splitlines() == ["[0.0, 0.0, 0.0, 0.0, 0.0]", "refused"]
 
 
+@pytest.mark.claim(
+    "saved-executable-is-loaded-for-all-devices",
+    "An executable for one device, loaded by `deserialize_and_load` in a process with two, cannot be called "
+    "unless `execution_devices` names one.",
+)
+def test_saved_executable_is_loaded_for_all_devices(tmp_path):
+    compiled = jax.jit(score).lower(floats(3, 2), floats(5, 3)).compile()
+    (tmp_path / "score.bin").write_bytes(pickle.dumps(serialize_executable.serialize(compiled)))
+    (tmp_path / "load.py").write_text(
+        "import pickle, pathlib, jax, jax.numpy as jnp\n"
+        "from jax.experimental.serialize_executable import deserialize_and_load\n"
+        "for options in ({}, {'execution_devices': jax.devices()[:1]}):\n"
+        "    saved = pickle.loads(pathlib.Path('score.bin').read_bytes())\n"
+        "    try:\n"
+        "        print(deserialize_and_load(*saved, **options)(jnp.zeros((3, 2)), jnp.ones((5, 3))).shape)\n"
+        "    except ValueError as error:\n"
+        "        print('refused')\n"
+        "    except jax.errors.JaxRuntimeError as error:\n"
+        "        print('refused')\n"
+    )
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    done = subprocess.run(
+        [sys.executable, "load.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert done.stdout.splitlines() == ["refused", "(5,)"]
+
+
 # Callbacks --------------------------------------------------------------------------------------------------
 
 
@@ -474,6 +507,21 @@ def test_pure_callback_runs_numpy_on_values():
     assert [float(f(v)) for v in (-1.0, 2.0, 3.0)] == [0.0, 2.0, 3.0]
     with pytest.raises(TypeError):
         jax.jit(host)(1.0)
+
+
+@pytest.mark.claim(
+    "callback-gets-jax-arrays",
+    "What a `jax.pure_callback` hands to its Python function are JAX arrays, so their operators are work for JAX.",
+)
+def test_callback_gets_jax_arrays():
+    seen = []
+
+    def host(x):
+        seen.extend([isinstance(x, jax.Array), isinstance(x + 1, jax.Array), isinstance(np.asarray(x), jax.Array)])
+        return np.float32(0)
+
+    jax.jit(lambda x: jax.pure_callback(host, NUMBER, x))(1.0).block_until_ready()
+    assert seen == [True, True, False]
 
 
 @pytest.mark.claim(

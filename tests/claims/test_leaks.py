@@ -194,3 +194,14 @@ def test_tracer_cannot_be_hashed():
         jax.jit(lambda x: {x: 1}[x])(1.0)
     with pytest.raises(TypeError, match="unhashable"):
         jax.jit(cached)(1.0)
+
+
+@pytest.mark.claim(
+    "numpy-table-widens-the-result",
+    "A `float64` table of NumPy times a `bfloat16` array gives `float32`; the weakly typed one of "
+    "`jnp.arange(n) * 2.0` gives `bfloat16`.",
+)
+def test_numpy_table_widens_the_result():
+    x = jnp.ones(3, jnp.bfloat16)
+    assert jax.jit(lambda x: x * (np.arange(3) * 2.0))(x).dtype == jnp.float32
+    assert jax.jit(lambda x: x * (jnp.arange(3) * 2.0))(x).dtype == jnp.bfloat16
