@@ -2,7 +2,7 @@
 
 1. `with watch()` around the whole program tells which function compiles too often.
 2. `watch(f)` around that function tells why, call by call.
-3. `assert_compiles` holds the repaired program to one compile.
+3. `assert_traces` holds the repaired program to one trace, and so to one compile.
 
 Run it with `python find_your_recompiles.py`. It prints one table for each step. The program under suspicion
 here scores requests, of which no two need be alike. Put your own calls into `as_it_came` and `repaired`.
@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jitguide import assert_compiles, watch
+from jitguide import assert_traces, watch
 
 LONGEST = 16  # no request has more items
 # What requests look like: number of items, cut-off, type. They come in this order, over and over.
@@ -96,12 +96,12 @@ def main(arguments=None):
     print(watched, end="\n\n")
 
     print("3. The repaired program:", flush=True)
-    with assert_compiles(1, of=score_padded):  # raises, and lists what compiled, if there are more
+    with assert_traces(1, of=score_padded):  # raises, and lists them, if there are more
         after = repaired(work)
-    print(f"{len(work)} requests, {watched.compiles} compiles before, 1 now")
+    print(f"{len(work)} requests, {watched.traces} programs before, 1 now")
     if not np.allclose(before, after, rtol=1e-5, atol=1e-5):
         sys.exit(f"The check failed: the repaired program gives {after}, and should give {before}.")
-    print("checked: one compile, and the same scores as before")
+    print("checked: one program, and the same scores as before")
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ import re
 import socket
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from subprocess import PIPE, STDOUT, Popen
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -25,7 +25,7 @@ TIMEOUT = 120  # seconds until all are stopped
 @jax.jit
 def sum_of_squares(x):
     """Return the sum over all parts; nothing in here knows of processes."""
-    return jnp.sum(x**2)
+    return (x**2).sum()
 
 
 def data_of(process, rows):
@@ -48,8 +48,7 @@ def take_part(process, processes, address, rows):
 
 def start(process, options, address):
     """Start one process, on the processor: on one machine, they would fight for its accelerators."""
-    settings = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "1"}
-    environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"} | settings
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "1", "XLA_FLAGS": ""}
     command = [sys.executable, __file__, f"--processes={options.processes}", f"--rows={options.rows}"]
     command += [f"--part={process}", f"--address={address}"]
     return Popen(command, env=environment, stdout=PIPE, stderr=STDOUT, text=True)
@@ -61,16 +60,18 @@ def run_all(options):
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     deadline, children, codes = time.monotonic() + TIMEOUT, [], [None]
-    try:
-        for process in range(options.processes):
-            children.append(start(process, options, address))
-        while None in codes and not any(codes) and time.monotonic() < deadline:
-            time.sleep(0.05)
-            codes = [child.poll() for child in children]
-    finally:
-        for child in children:
-            child.kill()  # if one failed, the others would wait for it
-    return [child.communicate()[0] for child in children], codes
+    with ThreadPoolExecutor(options.processes) as readers:  # a pipe that nobody reads fills up, and all stop
+        try:
+            for process in range(options.processes):
+                children.append(start(process, options, address))
+            outputs = [readers.submit(child.communicate) for child in children]
+            while None in codes and not any(codes) and time.monotonic() < deadline:
+                time.sleep(0.05)
+                codes = [child.poll() for child in children]
+        finally:
+            for child in children:
+                child.kill()  # if one failed, the others would wait for it
+    return [output.result()[0] for output in outputs], codes
 
 
 def positive(text):
@@ -90,8 +91,7 @@ def oversee(options):
     if any(codes) or None in codes:
         said = ["was stopped" if code is None else f"ended with code {code}" for code in codes]
         sys.exit("The check failed: " + ", ".join(f"process {i} {word}" for i, word in enumerate(said)))
-    parts = [data_of(process, options.rows) for process in range(options.processes)]
-    exactly = np.sum(np.concatenate(parts).astype(np.float64) ** 2)
+    exactly = sum(np.sum(data_of(i, options.rows).astype(float) ** 2) for i in range(options.processes))
     totals = [float(re.search(r"^total (.*)$", output, re.MULTILINE)[1]) for output in outputs]
     if not np.allclose(totals, exactly, rtol=1e-4):
         sys.exit(f"The check failed: the processes found {totals}, and NumPy finds {exactly:.3f}.")

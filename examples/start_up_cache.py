@@ -21,6 +21,7 @@ from jitguide import watch
 
 def use_cache(folder):
     """Make JAX keep compiled programs in this folder; call it before the first jitted function."""
+    folder = Path(folder).expanduser().absolute()  # the same one from wherever the program is started
     jax.config.update("jax_compilation_cache_dir", str(folder))
     # By default, programs that compile in less than a second are not kept. Here, all are.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

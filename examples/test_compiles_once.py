@@ -37,7 +37,7 @@ def careless(function):
 
 def test_it_compiles_once():
     smooth.clear_cache()  # what other tests compiled would help this one
-    with assert_compiles(1, of=smooth):
+    with assert_traces(1, of=smooth):  # not compiles: a persistent cache may save them
         for signal, strength in real_life():
             smooth(signal, strength)
 
@@ -56,7 +56,8 @@ def test_each_call_is_a_hit_once_it_is_warm():
     for _ in range(2):
         for signal, strength in real_life():
             watched(signal, strength)
-    assert {call.outcome for call in watched.calls[-3:]} == {"hit"}
+    second_round = watched.calls[len(watched.calls) // 2 :]
+    assert {call.outcome for call in second_round} == {"hit"}
 
 
 def test_the_result_is_right():
@@ -69,8 +70,9 @@ def test_the_result_is_right():
 
 
 def test_the_first_test_can_fail():
+    smooth.clear_cache()  # as the first test does
     try:
-        with assert_compiles(1, of=smooth):
+        with assert_traces(1, of=smooth):
             careless(smooth)
     except AssertionError:
         return
@@ -87,7 +89,7 @@ def main(arguments=None):
         watched = watch(smooth)
         careless(watched)
         try:
-            watched.assert_compiles(1)
+            watched.assert_traces(1)
         except AssertionError as error:
             sys.exit(f"AssertionError: {error}")
     tests = {name: test for name, test in globals().items() if name.startswith("test_")}

@@ -20,7 +20,7 @@ WRONG = {
     "many_devices": ("--devices=1", "'1' is not a whole number from 2 to 64. Give the number of devices"),
     "measure_your_function": ("--size=many", "'many' is not a positive whole number. Give the length"),
     "ode_ladder": ("--steps=1.5", "'1.5' is not a positive whole number. Give one"),
-    "sampling_loop": ("--chains=1", "'1' is not a whole number of at least 2. Give one"),
+    "sampling_loop": ("--chains=1", "'1' is not a whole number from 20 to 1000000. Give one"),
     "several_processes": ("--processes=17", "--processes is 17. Give at most 16"),
     "start_up_cache": (f"--folder={__file__}", "which is a file. Name a folder"),
     "test_compiles_once": ("--rows=3", "unrecognized arguments: --rows=3"),
@@ -43,8 +43,9 @@ SABOTAGE = {
 NAMES = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
 
 
-def run(program, folder):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # also where the package is not installed
+def run(program, folder, **settings):
+    # The path of the package, for where it is not installed.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **settings}
     return subprocess.run(
         [sys.executable, str(program)],
         capture_output=True,
@@ -63,6 +64,20 @@ def test_a_program_runs_with_its_defaults_from_any_folder_and_checks_its_result(
     assert re.match(r"checked: .*\w$", ran.stdout.splitlines()[-1])
     assert not ran.stderr
     assert not list(tmp_path.iterdir()), "a program leaves nothing behind unasked"
+
+
+@pytest.mark.parametrize(
+    "program", [p for p in PROGRAMS if "assert_traces" in p.read_text("utf-8")], ids=lambda p: p.stem
+)
+def test_a_program_that_counts_also_passes_where_everything_is_in_a_persistent_cache(program, tmp_path):
+    settings = {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    for _ in range(2):
+        ran = run(program, tmp_path, **settings)
+        assert ran.returncode == 0, ran.stderr
+    assert list(tmp_path.iterdir())
 
 
 @NAMES

@@ -517,7 +517,9 @@ def test_callback_gets_jax_arrays():
     seen = []
 
     def host(x):
-        seen.extend([isinstance(x, jax.Array), isinstance(x + 1, jax.Array), isinstance(np.asarray(x), jax.Array)])
+        seen.extend(
+            [isinstance(x, jax.Array), isinstance(x + 1, jax.Array), isinstance(np.asarray(x), jax.Array)]
+        )
         return np.float32(0)
 
     jax.jit(lambda x: jax.pure_callback(host, NUMBER, x))(1.0).block_until_ready()
