@@ -415,6 +415,25 @@ def test_clear_caches_forgets_all():
 
 
 @pytest.mark.claim(
+    "inner-function-keeps-the-old-global",
+    "If one jitted function calls another, `clear_cache()` of either one keeps the old value of a global; "
+    "`jax.clear_caches()` reads the new one.",
+)
+def test_inner_function_keeps_the_old_global():
+    state = {"gain": 1.0}
+    inner = jax.jit(lambda x: x * state["gain"])
+    outer = jax.jit(lambda x: inner(x) + 0)
+    outer(2.0)
+    state["gain"] = 5.0
+    outer.clear_cache()
+    assert outer(2.0) == 2.0
+    inner.clear_cache()
+    assert outer(2.0) == 2.0
+    jax.clear_caches()
+    assert outer(2.0) == 10.0
+
+
+@pytest.mark.claim(
     "eager-operations-compile-too",
     "Outside jit every operation is compiled on its own, once for each shape: eager code does not escape "
     "new shapes.",
@@ -433,7 +452,7 @@ def test_eager_operations_compile_too(counted):
 
 @pytest.mark.claim(
     "failed-trace-caches-nothing",
-    "A call that fails while tracing leaves nothing in the cache: the next one traces again.",
+    "A call whose body raises while tracing leaves no trace: the next one traces again.",
 )
 def test_failed_trace_caches_nothing():
     f, runs = jitted(lambda x: x if x > 0 else -x)

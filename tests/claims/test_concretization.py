@@ -88,13 +88,30 @@ def test_conditional_expression_raises_too():
 
 @pytest.mark.claim(
     "and-or-not-raise-too",
-    "`and`, `or`, `not` and a chained `0 < x < 2` need a truth value and raise; `&`, `|` and `~` work.",
+    "`and`, `or`, `not` and a chained `0 < x < 2` need a truth value and raise; `&`, `|` and `~` "
+    "of booleans work, and so do `jnp.logical_and`, `logical_or` and `logical_not`.",
 )
 def test_and_or_not_raise_too():
     for f in (lambda x: x > 0 and x < 2, lambda x: x > 0 or x < 2, lambda x: not x > 0, lambda x: 0 < x < 2):
         with pytest.raises(BOOL):
             jax.jit(f)(1.0)
     assert jax.jit(lambda x: (x > 0) & ~(x > 2))(1.0)
+    assert jax.jit(lambda x: jnp.logical_and(x, jnp.logical_or(x > 3, jnp.logical_not(x > 2))))(1.0)
+
+
+@pytest.mark.claim(
+    "bitwise-operators-work-on-bits",
+    "Of numbers `&`, `|` and `~` take the bits, so `~1` is -2 and counts as true, and under `disable_jit` so is "
+    "`~True`; `jnp.logical_not` and its kin go by the truth.",
+)
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
+def test_bitwise_operators_work_on_bits():
+    bits = jax.jit(lambda flag: jnp.where(~flag, 1.0, 2.0))
+    truth = jax.jit(lambda flag: jnp.where(jnp.logical_not(flag), 1.0, 2.0))
+    assert (bits(True), bits(1), truth(True), truth(1)) == (2.0, 1.0, 2.0, 2.0)
+    with jax.disable_jit():
+        assert (bits(True), truth(True), truth(1)) == (1.0, 2.0, 2.0)
+    assert jax.jit(lambda a, b: (a & b, jnp.logical_and(a, b)))(1, 2) == (0, True)
 
 
 @pytest.mark.claim(

@@ -106,6 +106,31 @@ def test_wrong_twin_random_implementation_is_in_the_key():
 
 
 @pytest.mark.claim(
+    "random-options-go-stale",
+    "`jax_enable_custom_prng` and `jax_high_dynamic_range_gumbel` are not part of the key: a cached function "
+    "keeps the old kind of key, and the old numbers.",
+)
+def test_random_options_go_stale():
+    key = jax.random.key(0)
+    seen = {
+        "jax_enable_custom_prng": jax.jit(lambda: jax.random.PRNGKey(0)),
+        "jax_high_dynamic_range_gumbel": jax.jit(lambda: jax.random.gumbel(key)),
+    }
+    for option in seen.keys() & jax.config.values.keys():
+        f, default = seen[option], jax.config.values[option]
+        before = str(f())
+        try:
+            jax.config.update(option, not default)
+            assert str(f()) == before
+            f.clear_cache()
+            jax.clear_caches()
+            assert str(f()) != before
+        finally:
+            jax.config.update(option, default)
+            jax.clear_caches()
+
+
+@pytest.mark.claim(
     "matmul-precision-is-in-the-jaxpr",
     "`default_matmul_precision` is written into every matrix product that is traced under it.",
 )
@@ -234,10 +259,33 @@ def test_explain_cache_misses_overlooks_recompiles(caplog, counted):
 
 @pytest.mark.claim(
     "environment-variables-set-flags",
-    "A flag can be set before JAX starts by an environment variable of the same name in capitals.",
+    "Most flags can be set before JAX starts by an environment variable of the same name in capitals.",
 )
 def test_environment_variables_set_flags():
     assert python("import jax; print(jax.numpy.ones(2).dtype)", JAX_ENABLE_X64="1") == ["float64"]
+
+
+@pytest.mark.claim(
+    "some-options-ignore-the-environment",
+    "The options `jax_transfer_guard_…` for one direction, `jax_cpu_enable_async_dispatch` and those for the "
+    "visible devices ignore the environment silently; `JAX_TRANSFER_GUARD` works.",
+)
+def test_some_options_ignore_the_environment():
+    values = {f"jax_{kind}_visible_devices": "0" for kind in ("cuda", "rocm", "oneapi")}
+    values["jax_cpu_enable_async_dispatch"] = "0"
+    for direction in ("host_to_device", "device_to_host", "device_to_device"):
+        values[f"jax_transfer_guard_{direction}"] = "disallow"
+    values = {name: value for name, value in values.items() if name in jax.config.values}
+    code = f"import jax; print(*[jax.config.values[name] for name in {list(values)}])"
+    assert python(code, **{name.upper(): value for name, value in values.items()}) == python(code)
+    code = "import jax; print(jax.config.values['jax_transfer_guard'])"
+    assert python(code, JAX_TRANSFER_GUARD="disallow") == ["disallow"]
+
+
+@pytest.mark.wrong_twin("some-options-ignore-the-environment")
+def test_wrong_twin_one_direction_of_the_guard_listens():
+    code = "import jax; print(jax.config.values['jax_transfer_guard_host_to_device'])"
+    assert python(code, JAX_TRANSFER_GUARD_HOST_TO_DEVICE="disallow") == ["disallow"]
 
 
 @pytest.mark.claim(

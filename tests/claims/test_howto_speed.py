@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -224,6 +225,25 @@ def test_named_scope_is_no_key(counted):
 
 
 @pytest.mark.claim(
+    "named-scope-stays-under-grad-and-in-loops",
+    "Under `grad` and in a loop the name of a `jax.named_scope` is in the path of the operations too, as in "
+    "`jit(f)/jvp(kitchen)/cos` or `jit(f)/while/body/…/kitchen/sin`.",
+)
+def test_named_scope_stays_under_grad_and_in_loops():
+    def f(x):
+        with jax.named_scope("kitchen"):
+            return jnp.sin(x) * 2
+
+    def looped(x):
+        return jax.lax.fori_loop(0, 3, lambda _, x: f(x), x)
+
+    derived = jax.jit(jax.grad(f)).lower(1.0).compile().as_text()
+    assert re.search(r'op_name="jit\(f\)/jvp\(kitchen\)/', derived)
+    in_loop = jax.jit(looped).lower(1.0).compile().as_text()
+    assert re.search(r'op_name="jit\(looped\)/while/body/[^"]*kitchen/', in_loop)
+
+
+@pytest.mark.claim(
     "profile-names-the-operations",
     "The record of `jax.profiler.trace` names, for what ran, the operation of the compiled program and the "
     "function; `ProfileData` reads it.",
@@ -428,11 +448,45 @@ def test_cache_folder_is_trusted(trust):
 
 @pytest.mark.claim(
     "damaged-cache-file-warns-and-compiles",
-    "A damaged file in the persistent cache makes a `UserWarning`, and the program is compiled.",
+    "A file of the persistent cache that cannot be unpacked makes a `UserWarning`, and the program is compiled.",
 )
 def test_damaged_cache_file_warns_and_compiles(trust):
     assert trust[2] == 6.0
     assert any("Error reading persistent compilation cache" in text for text in trust[3])
+
+
+PACKING = """
+hit(double)
+with open("c/" + entries("c")[0], "rb") as file:
+    print(json.dumps(file.read(4).hex()))
+"""
+NO_ZSTANDARD = """
+import sys
+sys.modules["zstandard"] = None
+"""
+A_ZSTANDARD = """
+import sys, types
+sys.modules["zstandard"] = packer = types.ModuleType("zstandard")
+packer.ZstdCompressor = lambda: types.SimpleNamespace(compress=lambda data: b"pack" + data)
+packer.ZstdDecompressor = lambda: types.SimpleNamespace(decompress=lambda data: data[4:])
+"""
+
+
+@pytest.mark.claim(
+    "cache-files-are-packed-by-zstandard-if-installed",
+    "The persistent cache packs its files with the package `zstandard` if it is installed, from Python 3.14 on "
+    "with `compression.zstd`, and otherwise with zlib.",
+)
+def test_cache_files_are_packed_by_zstandard_if_installed(tmp_path):
+    def first_bytes(folder, first):
+        (tmp_path / folder).mkdir()
+        return bytes.fromhex(python(PACKING, tmp_path / folder, first, JAX_COMPILATION_CACHE_DIR="c"))
+
+    found = first_bytes("without", NO_ZSTANDARD), first_bytes("with", A_ZSTANDARD)
+    if sys.version_info >= (3, 14):
+        assert found == (b"\x28\xb5\x2f\xfd", b"\x28\xb5\x2f\xfd")
+    else:
+        assert (found[0][:1], found[1]) == (b"\x78", b"pack")
 
 
 @pytest.mark.claim(

@@ -324,6 +324,34 @@ def test_default_value_is_frozen_while_left_out():
     assert (before, f(1.0), f(1.0, scales)) == (2.0, 2.0, 9.0)
 
 
+@pytest.mark.claim(
+    "numpy-argument-changed-too-early",
+    "On a CPU a program may read a NumPy argument after the call has returned: what is written into the array "
+    "too early is in the result, also behind `device_put`. A copy, or waiting for the result, prevents it.",
+)
+def test_numpy_argument_changed_too_early():
+    if jax.default_backend() != "cpu":
+        pytest.skip("not applicable: the arguments are copied to another device")
+    raw = np.zeros(4 * 1024 + 64, np.uint8)
+    start = -raw.ctypes.data % 64  # memory that is aligned so is used as it is
+    buffer = raw[start : start + 4 * 1024].view(np.float32)
+
+    @jax.jit
+    def late_sum(x):
+        return (x * _slow(jnp.ones((600, 600)))[0, 0]).sum()
+
+    def total(prepare, wait=lambda result: None):
+        buffer[:] = 1
+        result = late_sum(prepare(buffer))
+        wait(result)
+        buffer[:] = 5
+        return float(result)
+
+    late_sum(buffer).block_until_ready()
+    assert total(lambda buffer: buffer) == total(jax.device_put) == 5 * 1024
+    assert total(np.copy) == total(jnp.array) == total(lambda buffer: buffer, jax.block_until_ready) == 1024
+
+
 class _ByContent:
     def __init__(self, factor):
         self.factor = factor
@@ -364,6 +392,31 @@ def test_plain_dataclass_is_refused_as_static():
     f = jax.jit(lambda x, settings: x * settings.factor, static_argnames="settings")
     with pytest.raises(ValueError, match="Non-hashable static arguments"):
         f(1.0, settings=Settings())
+
+
+@dataclass(frozen=True)
+class _Factor:
+    value: float
+
+
+@pytest.mark.claim(
+    "frozen-dataclass-mixes-number-types",
+    "Frozen dataclasses with `2` and with `2.0` are equal, and so are tuples, so as static arguments they share the "
+    "program of the first; `2` and `2.0` themselves do not.",
+)
+def test_frozen_dataclass_mixes_number_types():
+    f = jax.jit(lambda x, factor: x * factor.value, static_argnames="factor")
+    assert [f(jnp.arange(2), factor=_Factor(v)).dtype for v in (2, 2.0)] == ["int32", "int32"]
+    g = jax.jit(lambda x, factors: x * factors[0], static_argnames="factors")
+    assert [g(jnp.arange(2), factors=(v,)).dtype for v in (2, 2.0)] == ["int32", "int32"]
+    h = jax.jit(lambda x, factor: x * factor, static_argnames="factor")
+    assert [h(jnp.arange(2), factor=v).dtype for v in (2, 2.0)] == ["int32", "float32"]
+
+
+@pytest.mark.wrong_twin("frozen-dataclass-mixes-number-types")
+def test_wrong_twin_frozen_dataclass_keeps_number_types_apart():
+    f = jax.jit(lambda x, factor: x * factor.value, static_argnames="factor")
+    assert [f(jnp.arange(2), factor=_Factor(v)).dtype for v in (2, 2.0)] == ["int32", "float32"]
 
 
 @pytest.mark.claim(
@@ -904,6 +957,26 @@ def test_static_field_array_fails_with_ambiguous_truth():
     with pytest.raises(ValueError, match="metadata fields") as caught:
         total(grid(jnp.ones(2), np.ones(2)))
     assert "truth value of an array" in str(caught.value.__cause__)
+
+
+@pytest.mark.claim(
+    "static-field-may-be-a-list",
+    "A static field of a registered dataclass needs no hash: a list is accepted, an equal list hits, and a "
+    "list that was changed in place gives the old result.",
+)
+def test_static_field_may_be_a_list():
+    @jax.tree_util.register_dataclass
+    @dataclass
+    class Layer:
+        x: float
+        factors: list = field(metadata={"static": True})
+
+    runs, factors = [], [2.0]
+    f = jax.jit(lambda layer: runs.append(1) or layer.x * layer.factors[0])
+    assert (f(Layer(1.0, factors)), f(Layer(1.0, [2.0]))) == (2.0, 2.0)
+    factors[0] = 9.0
+    assert f(Layer(1.0, factors)) == 2.0
+    assert len(runs) == 1
 
 
 @pytest.mark.claim(

@@ -232,3 +232,18 @@ def test_aux_values_come_with_the_gradient():
 )
 def test_derivatives_nest():
     assert jax.jit(jax.grad(jax.grad(lambda x: x**3)))(2.0) == 12
+
+
+@pytest.mark.claim(
+    "static-field-mixes-number-types",
+    "In a static field `2` and `2.0` count as equal, and share the program of the first.",
+)
+def test_static_field_mixes_number_types():
+    @dataclasses.dataclass(frozen=True)
+    class Scale:
+        w: jax.Array
+        power: float
+
+    jax.tree_util.register_dataclass(Scale, data_fields=["w"], meta_fields=["power"])
+    f = jax.jit(lambda scale: scale.w * scale.power)
+    assert [f(Scale(jnp.arange(2), power)).dtype for power in (2, 2.0)] == ["int32", "int32"]

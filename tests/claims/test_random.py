@@ -132,3 +132,20 @@ def test_typed_keys_refuse_arithmetic():
     with pytest.raises(TypeError):
         jax.random.key(0) + 1
     assert (jax.random.PRNGKey(0) + 1).dtype == jnp.uint32
+
+
+@pytest.mark.claim(
+    "key-reuse-check-overlooks-fold-in",
+    "The key reuse check overlooks `fold_in`: before and after a draw or a split of the same key, and the same "
+    "number folded in twice.",
+)
+def test_key_reuse_check_overlooks_fold_in():
+    def fold_in(key):
+        return jax.random.fold_in(key, 1)
+
+    with jax.debug_key_reuse(True):
+        for use in (jax.random.normal, jax.random.split, fold_in):
+            for first, then in ((use, fold_in), (fold_in, use)):
+                key = jax.random.key(3)
+                first(key), then(key)
+                jax.jit(lambda key, first=first, then=then: (first(key), then(key)))(jax.random.key(3))

@@ -32,6 +32,28 @@ def test_at_apply_has_no_derivative():
 
 
 @pytest.mark.claim(
+    "at-apply-needs-the-same-dtype",
+    "`x.at[i].apply(f)` with a function that returns another dtype raises `ValueError`.",
+)
+def test_at_apply_needs_the_same_dtype():
+    with pytest.raises(ValueError, match="verifier errors"):
+        jnp.arange(4).at[1].apply(jnp.sqrt)
+    assert jnp.arange(4).at[1].apply(lambda v: jnp.sqrt(v).astype(v.dtype)).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.claim(
+    "update-copies-if-the-old-array-is-used",
+    "An update of a donated array copies it if the old array is used afterwards, and not otherwise.",
+)
+def test_update_copies_if_the_old_array_is_used():
+    def copies(update):
+        return jax.jit(update, donate_argnums=0).lower(jnp.zeros(1000)).compile().as_text().count(" copy(")
+
+    assert copies(lambda x: x.at[0].set(9.0)) == 0
+    assert copies(lambda x: (x.at[0].set(9.0), x)) > 0
+
+
+@pytest.mark.claim(
     "at-multiply-needs-unique-indices-for-grad",
     "The gradient of `.at[i].multiply(v)` and its kin with respect to `v` needs `unique_indices=True`.",
 )

@@ -242,6 +242,25 @@ def test_wrong_twin_debug_callbacks_stay_on_the_fast_path():
 
 
 @pytest.mark.claim(
+    "callback-in-a-cond-leaves-the-fast-path",
+    "A function with a `jax.debug.callback` in a branch of `cond` goes through Python at every call, also when "
+    "the branch does not run.",
+)
+def test_callback_in_a_cond_leaves_the_fast_path():
+    ran = []
+
+    @jax.jit
+    def f(x, now):
+        jax.lax.cond(now, lambda: jax.debug.callback(lambda: ran.append(1)), lambda: None)
+        return x + 1
+
+    f(X, False), f(X, False)
+    assert goes_through_python(f, X, False)
+    jax.effects_barrier()
+    assert not ran
+
+
+@pytest.mark.claim(
     "vmap-of-jitted-works-in-python-each-time",
     "A warm `vmap(jit(f))` works in Python at every call; a warm `jit(vmap(f))` stays on the fast path.",
 )
@@ -454,6 +473,24 @@ def test_cached_factory_hits():
     for factor in (2, 3, 2, 3):
         jax.jit(make(factor))(X)
     assert len(runs) == 2
+
+
+@pytest.mark.claim(
+    "untyped-factory-mixes-equal-numbers",
+    "A factory of two arguments under `functools.cache` gives the function of 2 for 2.0, and so its dtype; "
+    "`lru_cache(maxsize=None, typed=True)` keeps the two apart.",
+)
+def test_untyped_factory_mixes_equal_numbers():
+    def make(factor, offset):
+        return lambda x: x * factor + offset
+
+    for cached, dtype in (
+        (functools.cache(make), "int32"),
+        (functools.lru_cache(maxsize=None, typed=True)(make), "float32"),
+    ):
+        integers = jnp.arange(3)
+        assert jax.jit(cached(2, 0))(integers).dtype == "int32"
+        assert jax.jit(cached(2.0, 0))(integers).dtype == dtype
 
 
 # Stages

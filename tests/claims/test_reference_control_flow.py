@@ -85,6 +85,30 @@ def test_while_loop_has_forward_derivatives():
 
 
 @pytest.mark.claim(
+    "scan-that-stops-by-cond-has-a-gradient",
+    "A `scan` over a limit of steps whose body stops changing by `cond` has the derivative of the `while_loop`, "
+    "also under `vmap`; by `where` it is `nan` if a step that is not wanted has no finite derivative.",
+)
+def test_scan_that_stops_by_cond_has_a_gradient():
+    def root(y):
+        return jnp.sqrt(y - 0.5)
+
+    def limited(stop):
+        return lambda x: lax.scan(lambda y, _: (stop(y > 0.5, y), None), x, None, length=10)[0]
+
+    by_where = limited(lambda go_on, y: jnp.where(go_on, root(y), y))
+    by_cond = limited(lambda go_on, y: lax.cond(go_on, root, lambda y: y, y))
+    loop = jax.jacfwd(lambda x: lax.while_loop(lambda y: y > 0.5, root, x))
+    x = jnp.array([0.55, 0.6, 0.95])
+    assert np.allclose(by_where(x[0]), by_cond(x[0]))
+    assert jnp.isnan(jax.grad(by_where)(x[0]))
+    expected = [loop(number) for number in x]
+    assert np.allclose([jax.grad(by_cond)(number) for number in x], expected)
+    assert np.allclose(jax.vmap(jax.grad(by_cond))(x), expected)
+    assert np.allclose(jax.grad(lambda x: jax.vmap(by_cond)(x).sum())(x), expected)
+
+
+@pytest.mark.claim(
     "carry-error-names-the-component",
     "The error of a carry that changes names the component and both of its types.",
 )
@@ -101,15 +125,18 @@ def test_carry_error_names_the_component():
 
 @pytest.mark.claim(
     "python-number-carry-is-promoted",
-    "A carry that starts as a Python number takes the type that the body returns; one of a JAX type raises.",
+    "A carry that starts as a Python number, or as `jnp.array` of one, takes the type that the body returns; one "
+    "with a dtype of its own raises.",
 )
 def test_python_number_carry_is_promoted():
     def loop(start):
         return lax.scan(lambda c, _: (c + 1.5, None), start, None, length=3)[0]
 
-    assert (loop(0), loop(0).dtype) == (4.5, jnp.float32)
-    with pytest.raises(TypeError, match="dtypes do not match"):
-        loop(jnp.int32(0))
+    for start in (0, jnp.array(0)):
+        assert (loop(start), loop(start).dtype) == (4.5, jnp.float32)
+    for start in (jnp.int32(0), jnp.array(0, jnp.int32)):
+        with pytest.raises(TypeError, match="dtypes do not match"):
+            loop(start)
 
 
 @pytest.mark.wrong_twin("python-number-carry-is-promoted")

@@ -109,6 +109,43 @@ def test_unlike_branch_numbers_are_unified():
 
 
 @pytest.mark.claim(
+    "switch-called-alone-does-nothing",
+    "A switch such as `jax.debug_nans(True)` is a context manager: called on a line of its own it does nothing, "
+    "silently.",
+)
+def test_switch_called_alone_does_nothing(recwarn):
+    before = dict(jax.config.values)
+    jax.debug_nans(True), jax.debug_infs(True), jax.checking_leaks(), jax.transfer_guard("disallow")
+    jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict")
+    for name in ("debug_key_reuse", "no_tracing"):
+        if hasattr(jax, name):
+            getattr(jax, name)(True)
+    assert jax.config.values == before
+    assert jnp.isnan(jax.jit(jnp.log)(-1.0))
+    assert not recwarn.list
+
+
+@pytest.mark.wrong_twin("switch-called-alone-does-nothing")
+def test_wrong_twin_a_switch_called_alone_counts():
+    jax.debug_nans(True)
+    with pytest.raises(FloatingPointError):
+        jax.jit(jnp.log)(-1.0)
+
+
+@pytest.mark.claim(
+    "strict-switches-stop-harmless-lines",
+    "Under `no_tracing`, or under `transfer_guard('disallow')`, even a first `jnp.ones(3)` raises.",
+)
+def test_strict_switches_stop_harmless_lines():
+    if not hasattr(jax, "no_tracing"):
+        pytest.skip("not applicable: jax.no_tracing is not in this JAX")
+    for switch in (jax.no_tracing(), jax.transfer_guard("disallow")):
+        jax.clear_caches()
+        with switch, pytest.raises(Exception, match=r"no_tracing|Disallowed host-to-device transfer"):
+            jnp.ones(3)
+
+
+@pytest.mark.claim(
     "make-jaxpr-can-be-stale",
     "`make_jaxpr` uses the trace cache too: after a global has changed it may still show the jaxpr of the "
     "old value.",
