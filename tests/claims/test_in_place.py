@@ -139,6 +139,28 @@ def test_updates_inside_one_program_run_in_place():
 
 
 @pytest.mark.claim(
+    "swap-in-two-updates-copies-the-array",
+    "A loop that reads two elements, writes one and then the other needs a copy of the whole array; one that writes "
+    "both in one update does not.",
+)
+def test_swap_in_two_updates_copies_the_array():
+    def in_two(i, x):
+        first, second = x[i], x[i + 1]
+        return x.at[i].set(second).at[i + 1].set(first)
+
+    def in_one(i, x):
+        pair = jnp.array([i, i + 1])
+        return x.at[pair].set(x[pair[::-1]])
+
+    x = jnp.zeros(10_000)
+    needed = [
+        temporary_bytes(jax.jit(lambda x, f=f: jax.lax.fori_loop(0, 100, f, x)).lower(x).compile())[0]
+        for f in (in_two, in_one)
+    ]
+    assert needed[0] >= x.nbytes > needed[1]
+
+
+@pytest.mark.claim(
     "numpy-argument-cannot-be-written-inside",
     "A NumPy array passed to a jitted function cannot be written to inside, and is never changed: inside it "
     "is a tracer.",

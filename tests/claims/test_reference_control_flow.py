@@ -125,8 +125,8 @@ def test_carry_error_names_the_component():
 
 @pytest.mark.claim(
     "python-number-carry-is-promoted",
-    "A carry that starts as a Python number, or as `jnp.array` of one, takes the type that the body returns; one "
-    "with a dtype of its own raises.",
+    "A carry that starts as a whole number of Python's, or as `jnp.array` of one, takes the float type that the body "
+    "returns; a Python float does not become an integer, and a carry with a dtype of its own raises.",
 )
 def test_python_number_carry_is_promoted():
     def loop(start):
@@ -137,6 +137,8 @@ def test_python_number_carry_is_promoted():
     for start in (jnp.int32(0), jnp.array(0, jnp.int32)):
         with pytest.raises(TypeError, match="dtypes do not match"):
             loop(start)
+    with pytest.raises(TypeError):
+        lax.fori_loop(0, 3, lambda i, _: i, 0.0)
 
 
 @pytest.mark.wrong_twin("python-number-carry-is-promoted")
