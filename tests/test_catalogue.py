@@ -27,11 +27,83 @@ RAISING = [(entry, code) for entry in ONE_DEVICE if entry.error for code in entr
 SILENT = [(entry, code) for entry in ONE_DEVICE if not entry.error for code in entry.examples]
 
 OTHER_CLASSES = {
+    "callback-raises": {"ValueError"},  # once a call is on the fast path
     "use-after-donation": {"ValueError"},  # JAX 0.10 checks the buffers of a call later
     "pickle-of-jitted-function": {"PicklingError"},  # depends on where the function was defined
 }
 # Recognised by what is printed or logged, or by a warning that needs a larger array.
 SEEN_ELSEWHERE = {"formatted-tracer", "compiles-again", "new-function-compiles-again", "captured-constants"}
+
+# What causes and costs say besides, by the key of the entry.
+SAID = {
+    "python-and-or-not-on-tracer": "assert (jnp.int32(1) & jnp.int32(2), ~jnp.int32(1)) == (0, -2)",
+    "python-if-on-tracer": """
+guarded = lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0)
+branched = lambda x: jax.lax.cond(x > 0, jnp.sqrt, lambda x: 0.0, x)
+assert jnp.isnan(jax.grad(guarded)(0.0)) and jax.grad(branched)(0.0) == 0
+""",
+    "concrete-value-needed": """
+y = jax.jit(lambda x: x.astype(int))(jnp.array([jnp.nan, 1e20]))
+assert y.tolist() == [0, 2**31 - 1]
+""",
+    "math-function-on-tracer": """
+import math
+assert math.remainder(5, 3) == -1 and jnp.remainder(5, 3) == 2 and jnp.isnan(jnp.sqrt(-1.0))
+""",
+    "tracer-indexes-numpy-array": """
+f = jax.jit(lambda i: jnp.asarray(np.array([1, 2**40 + 5]))[i])
+assert f(7) == f(1) == 5
+""",
+    "boolean-mask": """
+x = jnp.array([1.0, -1.0, 3.0])
+assert jnp.mean(x, where=x > 0) == 2 and jnp.max(x, where=x > 0, initial=-jnp.inf) == 3
+""",
+    "result-size-from-values": """
+x = jnp.array([0, 1, 2])
+i, = jnp.nonzero(x, size=x.size, fill_value=x.size)
+assert x.at[i].add(10).tolist() == [0, 11, 12]
+assert x.at[i].get(mode="fill", fill_value=0).tolist() == [1, 2, 0]
+assert x[jnp.array([1, 2, -1])].tolist() == [1, 2, 2]
+""",
+    "unhashable-static-argument": """
+f = jax.jit(lambda x, n: x * n[0], static_argnames="n")
+x = jnp.array([200], jnp.uint8)
+assert f(x, n=(2,)).tolist() == f(x, n=(2.0,)).tolist() == [144]
+""",
+    "integer-too-large": """
+with jax.enable_x64(True):
+    y = jax.jit(lambda x: x + 2**40)(1)
+assert np.asarray(y) + 1 == 2**40 + 2
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    assert y + 1 == 2
+""",
+    "loop-condition-not-boolean": """
+done, start = (lambda c: c < 3), jnp.array([0, 2, 5])
+one = lambda c: jax.lax.while_loop(done, lambda c: c + 1, c)
+assert jax.vmap(one)(start).tolist() == [3, 3, 5]
+assert jax.lax.while_loop(lambda c: done(c).any(), lambda c: c + 1, start).tolist() == [3, 5, 8]
+""",
+    "carry-changes-type": """
+cast = lambda c, x: ((c + x).astype(c.dtype), None)
+keep = lambda c, x: (c + x, None)
+assert jax.lax.scan(cast, jnp.int32(0), jnp.full(3, 0.5))[0] == 0
+assert jax.lax.scan(keep, jnp.float32(0), jnp.full(3, 0.5))[0] == 1.5
+""",
+    "index-clamped": """
+assert jnp.isnan(jnp.take(jnp.ones(3), 10))
+assert jnp.take(jnp.arange(3), 10) == -(2**31) and jnp.take(jnp.ones(3, "uint8"), 10) == 255
+f = jax.jit(lambda x, i: (x[i], x[i.astype(int)]))
+assert f(jnp.arange(1000), jnp.int8(-1)) == (0, 999)
+""",
+    "donation-not-usable": """
+a = jnp.ones(4)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    jax.jit(lambda a: jnp.tile(a, 2).astype("float16"), donate_argnums=0)(a)
+assert not a.is_deleted()
+""",
+}  # fmt: skip
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -96,6 +168,20 @@ def test_the_silent_example_does_what_it_asserts(entry: Entry, code: str, tmp_pa
 @pytest.mark.parametrize("entry", ONE_DEVICE, ids=lambda entry: entry.key)
 def test_the_repair_runs_without_a_warning(entry: Entry, tmp_path: Path) -> None:
     assert execute(entry.repair, tmp_path / "repair.py") == []
+
+
+@pytest.mark.parametrize("key", SAID)
+def test_what_the_entry_says_besides_is_true(key: str, tmp_path: Path) -> None:
+    assert key in {entry.key for entry in catalogue()}
+    assert execute("import warnings\n" + SAID[key], tmp_path / "said.py") == []
+
+
+def test_an_error_of_a_callback_on_the_fast_path_is_recognised(tmp_path: Path) -> None:
+    entry = next(entry for entry in catalogue() if entry.key == "callback-raises")
+    with pytest.raises(ValueError, match="CpuCallback") as caught:
+        execute(entry.examples[-1], tmp_path / "example.py")
+    assert explain(caught.value).key == entry.key
+    assert not isinstance(caught.value, class_named(entry.error))
 
 
 def test_entries_for_two_devices_hold_on_two_cpu_devices(tmp_path: Path) -> None:

@@ -56,15 +56,24 @@ def test_donated_buffer_is_reused():
 
 @pytest.mark.claim(
     "donation-needs-the-same-size-only",
-    "A donated `float32` array can hold an `int32` result, or a reshaped one: the number of bytes counts.",
+    "A donated `float32` array can hold an `int32` result, or a reshaped one, but not twice as many `float16`: the "
+    "number of elements and the bytes of each count.",
 )
+@pytest.mark.filterwarnings(f"ignore:{UNUSABLE}")
 @pytest.mark.parametrize(
-    "change", [lambda x: x.astype(jnp.int32), lambda x: x.reshape(2, 2).T], ids=["int32", "reshaped"]
+    ("change", "fits"),
+    [
+        (lambda x: x.astype(jnp.int32), True),
+        (lambda x: x.reshape(2, 2).T, True),
+        (lambda x: jnp.tile(x, 2).astype(jnp.float16), False),
+        (lambda x: x.astype(jnp.float16), False),
+    ],
+    ids=["int32", "reshaped", "as many bytes", "as many elements"],
 )
-def test_donation_needs_the_same_size_only(change):
+def test_donation_needs_the_same_size_only(change, fits):
     x = fresh()
     jax.jit(change, donate_argnums=0)(x)
-    assert x.is_deleted()
+    assert x.is_deleted() is fits
 
 
 @pytest.mark.claim(
