@@ -48,7 +48,7 @@ def test_the_view_is_valid_html_without_script_or_outside_resource():
 
 def test_four_columns_have_titles_and_can_be_scrolled_by_keyboard():
     tree = parsed(looked_at()._repr_html_())
-    panes = [e for e in tree.iter("div") if e.get("role") == "region"]
+    panes = [e for e in tree.iter("div") if e.get("role") == "group"]
     assert [p.get("aria-label").split(":")[0] for p in panes] == [
         "Source",
         "Jaxpr",
