@@ -18,8 +18,8 @@ sys.path[:0] = [str(ROOT / "docs"), str(Path(__file__).parent)]
 import blocks  # noqa: E402 -- beside this file
 from _ext import likeness, program_runner  # noqa: E402
 
-# One program in forty gets an interpreter of its own: forking must not be what makes it work.
-_FRESH_EVERY = 40
+# One program in sixty gets an interpreter of its own: forking must not be what makes it work.
+_FRESH_EVERY = 60
 _SLOWEST = 10  # programs whose time is told
 
 
