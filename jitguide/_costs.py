@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -17,7 +17,7 @@ from jitguide._render import duration
 _REPEATS = 5
 # Seconds of calls: the first ones after a start can be slow, while threads wake up and memory is touched.
 _ENOUGH = 0.02
-# A function this slow needs no second look, and its reader no second wait.
+# A warm call this slow needs no second one, and its reader no second wait.
 _LONG = 1.0
 # Quick timings of one run differ by so much on a busy machine; a smaller gain is no gain.
 _CLEAR_GAIN = 0.2
@@ -73,14 +73,23 @@ def run_costs(costs: Costs, fn: Callable, args: tuple, kwargs: Mapping[str, Any]
     plain = getattr(fn, "__wrapped__", None)
     if plain is None:
         return costs
-    return replace(costs, jitted=_seconds(fn, args, kwargs, copy), plain=_seconds(plain, args, kwargs, copy))
+    jitted, plain = _interleaved((fn, plain), args, kwargs, copy)
+    return replace(costs, jitted=jitted, plain=plain)
 
 
-def _seconds(fn: Callable, args: tuple, kwargs: Mapping[str, Any], copy: bool) -> float:
-    taken = [_once(fn, args, kwargs, copy)]  # the first call compiles, or fills the caches of the operations
-    while taken[0] < _LONG and (len(taken) <= _REPEATS or sum(taken[1:]) < _ENOUGH):
-        taken.append(_once(fn, args, kwargs, copy))
-    return float(np.median(taken[1:] or taken))
+def _interleaved(ways: Sequence[Callable], args: tuple, kwargs: Mapping[str, Any], copy: bool) -> list[float]:
+    """Return the median seconds of a call of each; the next call is always of the one with the least time."""
+    for way in ways:  # the first call compiles, or fills the caches of the operations
+        _once(way, args, kwargs, copy)
+    taken: list[list[float]] = [[] for _ in ways]
+    while unsure := [
+        i
+        for i, seconds in enumerate(taken)
+        if not seconds or (seconds[0] < _LONG and (len(seconds) < _REPEATS or sum(seconds) < _ENOUGH))
+    ]:
+        i = min(unsure, key=lambda i: sum(taken[i]))
+        taken[i].append(_once(ways[i], args, kwargs, copy))
+    return [float(np.median(seconds)) for seconds in taken]
 
 
 def _once(fn: Callable, args: tuple, kwargs: Mapping[str, Any], copy: bool) -> float:

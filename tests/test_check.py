@@ -2,6 +2,7 @@
 
 import html
 import json
+import time
 
 import jax
 import jax.numpy as jnp
@@ -205,6 +206,18 @@ def test_costs_are_measured_when_the_function_may_run():
     costs = check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3)).costs
     assert None not in (costs.trace, costs.lower, costs.compile, costs.jitted, costs.plain)
     assert str(costs).startswith("Roughly: trace ")
+
+
+def test_the_call_that_compiles_is_not_taken_for_a_plain_call():
+    waits = [1.1, 0.0]
+
+    @jax.jit
+    def f(x):
+        if not isinstance(x, jax.core.Tracer):
+            time.sleep(waits.pop(0) if waits else 0.0)
+        return x + 1
+
+    assert check(f, ones(3)).costs.plain < 1.0
 
 
 def test_shapes_may_stand_for_arrays():

@@ -124,6 +124,21 @@ def test_a_dropped_statement_is_noticed(climbed, page, cell, dropped):
     assert ladder.likeness.difference(one.expected, [outcome], measured=())
 
 
+def test_a_break_even_may_come_and_go_and_no_other_finding():
+    advice = {"break-even": "Jit a larger part of the program.", "constant": "Pass it as an argument."}
+
+    def said(*kinds):
+        lines = [
+            f"{i}. {kind}: A jitted call takes 2 µs.\n   {advice[kind]}" for i, kind in enumerate(kinds, 1)
+        ]
+        title = f"f: {len(kinds)} findings" if kinds else "f: nothing found. Looked at retraces, break-even."
+        return ladder.likeness.normal("\n".join([title, *lines]), ["clock"])
+
+    assert said("constant") == said("constant", "break-even")
+    assert said() == said("break-even")
+    assert said() != said("constant")
+
+
 def test_an_unseeded_generator_is_noticed():
     page = "import numpy as np\nrng = np.random.default_rng()\n# %%\nprint(rng.normal())"
     legacy = "import numpy as np\n# %%\nprint(np.random.randn())"

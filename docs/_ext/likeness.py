@@ -40,6 +40,7 @@ _BY_CLOCK = (
     (re.compile(r"\b(?:faster|slower|same|cannot tell|no clear winner)\b"), "verdict"),
     (re.compile(rf"even after {_NUMBER} calls?|never even"), "even #"),
     (re.compile(rf"baseline against itself {_NUMBER}|{_NUMBER} rounds"), "#"),
+    (re.compile(rf"nothing found\. Looked at .*|{_NUMBER} findings?"), "findings"),
 )
 _MEASURED = {"clock": _BY_CLOCK, "memory": ((re.compile(rf"{_NUMBER} ?[KMGT]i?B(?![\w/])"), "#"),)}
 # The last column of a table over sizes: who was fastest.
@@ -47,6 +48,7 @@ _FASTEST = re.compile(r"^([\d.,e+]+(?: #){2,}) .*$")
 # Remarks that the helper makes or leaves out, depending on how the measurement went.
 _REMARKS = re.compile(
     r"Other programs kept|Only \d+ rounds|a jitted call that does nothing|warm, interleaved|The baseline against itself"
+    r"|^(?:\d+\. )?break-even:? A jitted call|Jit a larger part of the program"
 )
 
 
