@@ -17,6 +17,7 @@ BOUNDARY = "# --- this block"
 FAILS = "# Meant to fail: "
 WARNS = "# Meant to warn: "
 MEASURES = "# Prints what it measures: yours will differ."
+PRINTS = "# The blocks before this one print as well."
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _KNOWN = ("jax", "numpy", "jitguide", "matplotlib")  # the order in which they are named
 
@@ -58,12 +59,35 @@ def write(page: Page, target: int, rung: int, origin: Origin, notes: Sequence[st
 
 
 def assemble(kept: str, block: str, origin: Origin, notes: Sequence[str] = ()) -> str:
-    """Return a program with its first lines, ending in a line break."""
+    """Return a program with its first lines, ending in a line break.
+
+    Example:
+        >>> print(assemble("print('before')", "print('this')", Origin("A page", "learn/a-page", "0.12.0")))
+        # From "A page" (learn/a-page), JAX 0.12.0. Needs: Python alone.
+        # The blocks before this one print as well.
+        <BLANKLINE>
+        print('before')
+        <BLANKLINE>
+        # --- this block
+        print('this')
+        <BLANKLINE>
+    """
     around = [*ast.parse(kept).body[-1:], *ast.parse(block).body[:1]]
     gap = "\n\n\n" if any(isinstance(node, _DEFINITIONS) for node in around) else "\n\n"
     code = f"{kept}{gap}{BOUNDARY}\n{block}" if kept else block
     first = f'# From "{origin.title}" ({origin.page}), JAX {origin.jax}. Needs: {needs(code)}.'
+    if _prints(ast.parse(kept)):
+        notes = [*notes, PRINTS]
     return "\n".join([first, *notes, "", code.rstrip(), ""])
+
+
+def _prints(node: ast.AST) -> bool:
+    """Return whether code prints where it stands, and not only where a function of it is called."""
+    if isinstance(node, _DEFINITIONS | ast.Lambda):
+        return False
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+        return True
+    return any(map(_prints, ast.iter_child_nodes(node)))
 
 
 def needs(code: str) -> str:

@@ -198,7 +198,7 @@ def _about(block: Block, earlier: list[Block]) -> Iterator[str]:
         for line in (
             text
             for text in kept.splitlines()[1:]
-            if text and not re.match(r"# (Meant|Prints)|from |import ", text)
+            if text and not re.match(r"# (Meant|Prints|The blocks before)|from |import ", text)
         ):
             if line not in lines:  # an iterator: what was passed is gone, so the order counts
                 yield f"the program has the line {line!r}, which no earlier block has at that place"
