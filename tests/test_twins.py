@@ -20,13 +20,13 @@ STREAM = v4.new_output("stream", text="2.0\n")
 ERROR = v4.new_output("error", ename="ValueError", evalue="too bad", traceback=["long"])
 FIGURE = v4.new_output(
     "display_data",
-    {"text/plain": "<Figure size 1x1>", "text/html": '<svg stroke="var(--guide-figure-1)"></svg>'},
+    {"text/plain": "<Figure size 1x1>", "text/html": "<svg></svg>", "image/png": "aWNo"},
 )
 SHOWN = [
     "# A page\n\nSee [another](other.md) and [JAX](https://docs.jax.dev).",
     cell("x = 1.0\nprint(x + x)", [STREAM]),
     cell('y = 1\nint("a")', [ERROR], tags=["raises-exception"], raises="ValueError"),
-    cell("draw()", [FIGURE], alt="A line.", caption="Rising."),
+    cell("draw()", [FIGURE], alt="A line.", caption="Rising: a_b."),
 ]
 
 
@@ -34,7 +34,7 @@ def test_markdown_has_code_outputs_and_the_text_of_figures():
     text = twins.markdown(SHOWN)
     assert "```python\nx = 1.0\nprint(x + x)\n```\n\n```text\n2.0\n```" in text
     assert "```text\nValueError: too bad\n```" in text
-    assert "*Rising:* A line." in text
+    assert "*Rising: a_b:* A line." in text
     assert "<Figure" not in text
 
 
@@ -43,7 +43,10 @@ def test_the_notebook_with_outputs_shows_them_without_the_site():
     nbformat.validate(made)
     assert made.cells[1].outputs[0].text == "2.0\n"
     assert made.cells[2].metadata.tags == ["raises-exception"]
-    assert "var(" not in made.cells[3].outputs[0].data["text/html"]
+    picture, caption = made.cells[3].outputs
+    assert picture.data == {"image/png": "aWNo", "text/plain": "A line."}  # no drawing, which viewers drop
+    assert picture.metadata["image/png"].alt == "A line."
+    assert caption.data == {"text/markdown": "*Rising: a\\_b.*"}
     assert "See another and [JAX](https://docs.jax.dev)." in made.cells[0].source
 
 

@@ -3,6 +3,7 @@
 The view works on its own: a source line's colour and number run through all columns, pointing at a line
 or following a number's link lights what belongs to it (CSS alone), and each text folds. Every line names its
 equations in `data-eq`, and those that contain them in `data-in`, for a page's script to be more precise.
+Where a viewer drops the style, as Jupyter does in a notebook from elsewhere, the lines are plain `pre`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _STYLE = (
     "border-radius:.4em}"
     ".jgs summary{cursor:pointer;padding:.2em .6em}.jgs-cols>details>summary{font-weight:600}"
     ".jgs-t{max-height:26rem;overflow:auto;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;"
-    "line-height:1.5;padding-bottom:.4em}.jgs-t div{width:max-content;min-width:100%}"
+    "line-height:1.5;padding-bottom:.4em}"
+    ".jgs-t pre{all:unset;display:block;width:max-content;min-width:100%}"  # a page's style for code is not ours
     # --h: hue of the source line; --a: how strong; --l: how much stronger while lit.
     ".jgs-t span{display:block;width:max-content;min-width:100%;white-space:pre;padding-right:1em;"
     "box-sizing:border-box;border-left:.25em solid transparent}"
@@ -43,7 +45,7 @@ _STYLE = (
     ".jgs-t .i{border-left-style:dashed}"
     ".jgs-t .x,.jgs-k{color:color-mix(in srgb,currentColor 72%,transparent)}"
     ".jgs u{text-decoration:underline dotted;text-underline-offset:.2em}"
-    ".jgs-t i{display:inline-block;width:4.2em;padding-right:.6em;margin-right:.5em;box-sizing:border-box;"
+    ".jgs-t i{display:inline-block;width:4.2em;white-space:pre;margin-right:.5em;box-sizing:border-box;"
     "text-align:right;font-style:normal;user-select:none}.jgs-t i a{color:inherit;padding:0 .1em}"
     ".jgs-t .on{--l:.35!important;color:inherit;font-weight:600}.jgs-t .near{--l:.12}"
     ".jgs p{margin:.3em .2em}</style>"
@@ -107,11 +109,11 @@ def _runs(stages: Any, lines: Sequence[Line], stage: str, view: str, targets: se
         plain = ",".join(map(str, few)) + more
         rows = [_row(stages, line, stage, plain if i else links) for i, line in enumerate(run)]
         if not run[0].equations:
-            yield "".join(rows)
+            yield f"<pre>{''.join(rows)}</pre>"
             continue
         classes = " ".join([*(["m"] if len(source) > 1 else []), *(f"s{n}" for n in source)])
         own = _attribute("id", f"{view}-{source[0]}") if stage == "source" else ""
-        yield f"<div{_attribute('class', classes)}{own}>{''.join(rows)}</div>"
+        yield f"<pre{_attribute('class', classes)}{own}>{''.join(rows)}</pre>"
 
 
 def _attribute(name: str, value: str) -> str:
@@ -137,7 +139,7 @@ def _row(stages: Any, line: Line, stage: str, margin: str) -> str:
     if stage == "source" and line.text and not line.equations:
         margin = str(line.source[0])
     attributes = _attribute("class", " ".join(marks)) + _data(stages, line) + _attribute("title", hint)
-    return f"<span{attributes}><i>{margin}</i>{text}\n</span>"
+    return f"<span{attributes}><i>{margin} </i>{text}\n</span>"
 
 
 def _marks(stages: Any, line: Line, stage: str) -> tuple[list[str], str]:
