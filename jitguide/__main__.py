@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +27,10 @@ _EXAMPLES = f"""examples:
 {_EXIT_CODES}
 """
 _HOW = "Name a file, write the text in quotes, or pipe it in."
+_NO_FILE = (
+    "A single word is taken for the name of a file: name a file that can be read, "
+    "give the class of an error with its message, or pipe the text in."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +83,7 @@ def _explain(options: argparse.Namespace) -> int:
     try:
         text = _read(options.source)
     except OSError as error:
-        return _fail(f"Cannot read {options.source}: {error.strerror}. {_HOW}")
+        return _fail(f"Cannot read {options.source}: {error.strerror}. {_NO_FILE}")
     if not text.strip():
         return _fail(f"There is no text to explain. {_HOW}")
     found = explain(text)
@@ -91,7 +97,7 @@ def _read(source: str) -> str:
     # A message has spaces in it, and a misspelt name of a file hardly ever has.
     if not source or (any(c.isspace() for c in source) and not _is_file(source)):
         return source
-    return Path(source).read_text(encoding="utf-8", errors="replace")
+    return _decoded(Path(source).read_bytes())
 
 
 def _is_file(name: str) -> bool:
@@ -102,14 +108,27 @@ def _is_file(name: str) -> bool:
 
 
 def _standard_input() -> str:
+    if sys.stdin is None:  # it was closed before Python started
+        return ""
     if sys.stdin.isatty():
         sys.stderr.write("Paste the text and end it with Ctrl-D (on Windows: Ctrl-Z, Enter).\n")
     stream = getattr(sys.stdin, "buffer", None)  # a stand-in for standard input may have text only
-    return stream.read().decode("utf-8", "replace") if stream else sys.stdin.read()
+    return _decoded(stream.read()) if stream else sys.stdin.read()
+
+
+def _decoded(data: bytes) -> str:
+    # Windows PowerShell 5 writes UTF-16 when it redirects, with a mark at the start that says so.
+    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if utf16 else "utf-8-sig", errors="replace")
 
 
 def _print(result: Any, as_json: bool) -> None:
-    sys.stdout.write(f"{json.dumps(result.to_dict(), indent=2) if as_json else result}\n")
+    text = json.dumps(result.to_dict(), indent=2) if as_json else str(result)
+    try:
+        print(text, flush=True)  # noqa: T201 -- unlike `write`, it bears a closed standard output
+    except BrokenPipeError:
+        # The reader, say `head`, has seen enough. What is left would fail once more when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
@@ -94,7 +95,7 @@ def test_empty_quotes_are_no_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_folder_is_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["explain", str(tmp_path)]) == 2
-    assert "Name a file, write the text in quotes, or pipe it in." in capsys.readouterr().err
+    assert "name a file that can be read" in capsys.readouterr().err
 
 
 def test_a_backend_that_does_not_start_is_part_of_the_report() -> None:
@@ -111,9 +112,20 @@ def test_a_known_text_on_standard_input_is_explained() -> None:
     assert "x.at[0].set(1)" in done.stdout
 
 
-def test_a_known_text_in_a_file_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xe9\xff " + IMMUTABLE.encode(),  # not all of it is UTF-8
+        IMMUTABLE.encode("utf-8-sig"),
+        codecs.BOM_UTF16_LE + IMMUTABLE.encode("utf-16-le"),
+        codecs.BOM_UTF16_BE + IMMUTABLE.encode("utf-16-be"),
+    ],
+)
+def test_a_known_text_in_a_file_is_explained(
+    data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "traceback.txt"
-    file.write_bytes(b"\xff\xfe\xe9 " + IMMUTABLE.encode())
+    file.write_bytes(data)
     assert main(["explain", str(file)]) == 0
     assert "[item-assignment]" in capsys.readouterr().out
 
@@ -132,13 +144,15 @@ def test_json_is_what_the_explanation_holds(capsys: pytest.CaptureFixture[str], 
     assert json.loads(capsys.readouterr().out)["key"] == "item-assignment"
 
 
-def test_a_missing_file_is_a_sentence_and_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "no-such-file.txt"]) == 2
+@pytest.mark.parametrize("word", ["no-such-file.txt", "TracerBoolConversionError"])
+def test_a_word_that_names_no_file_is_told_so(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", word]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == (
-        "jitguide: Cannot read no-such-file.txt: No such file or directory. "
-        "Name a file, write the text in quotes, or pipe it in.\n"
+        f"jitguide: Cannot read {word}: No such file or directory. "
+        "A single word is taken for the name of a file: name a file that can be read, "
+        "give the class of an error with its message, or pipe the text in.\n"
     )
 
 
@@ -150,6 +164,36 @@ def test_an_empty_text_is_a_sentence_and_exit_code_two(
     assert capsys.readouterr().err == (
         "jitguide: There is no text to explain. Name a file, write the text in quotes, or pipe it in.\n"
     )
+
+
+def test_a_closed_standard_input_holds_no_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["explain"]) == 2
+    assert "There is no text to explain." in capsys.readouterr().err
+
+
+def test_a_closed_standard_output_does_not_change_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["explain", IMMUTABLE]) == 0
+
+
+@pytest.mark.parametrize(("text", "code"), [(IMMUTABLE, 0), ("the printer is on fire", 1)])
+def test_a_reader_that_went_away_does_not_change_the_exit_code(text: str, code: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "jitguide", "explain", text],
+            cwd=ROOT,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (code, b"")
 
 
 @pytest.mark.parametrize("arguments", [["repair"], ["report", "extra"], ["explain", "a", "b"]])
