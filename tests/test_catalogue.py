@@ -262,6 +262,19 @@ def test_the_log_of_a_recompilation_is_recognised(caplog: pytest.LogCaptureFixtu
     assert explain(caplog.text).key == "compiles-again"
 
 
+def test_the_log_of_a_first_call_is_not_called_a_recompilation(caplog: pytest.LogCaptureFixture) -> None:
+    f, three = jax.jit(lambda x: x * 3), jnp.ones(3)
+    with jax.log_compiles():
+        f(three)
+    assert "Compiling" in caplog.text
+    assert "normal once" in explain(caplog.text).title
+    caplog.clear()
+    g = jax.jit(lambda x: x * 4)
+    with jax.explain_cache_misses():
+        g(three)
+    assert "normal once" in explain(caplog.text).title
+
+
 def test_the_explanation_of_a_cache_miss_is_recognised(caplog: pytest.LogCaptureFixture) -> None:
     f = jax.jit(lambda x: x * 3)
     three, four = jnp.ones(3), jnp.ones(4)
