@@ -210,6 +210,37 @@ def test_the_failing_line_decides_between_entries_with_one_message() -> None:
     assert explain(text.format("something(x)")).key == "python-if-on-tracer"
 
 
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ('assert (x > 0).all(), "x must be positive, not zero"', "assert-on-tracer"),
+        ("assert x > 0 and y > 0", "assert-on-tracer"),
+        ("if x > 0:  # nothing to do, or almost", "python-if-on-tracer"),
+        ("if x > 0:  # range(n) and max(n) don't matter", "python-if-on-tracer"),
+        ("if names['and \\' or'] > x:", "python-if-on-tracer"),
+        ("if limit is not None:", "python-if-on-tracer"),
+        ("if x not in [1, 2]:", "membership-of-tracer"),
+        ("if not x > 0:", "python-and-or-not-on-tracer"),
+        ("if 'a' == name or x > 0:  # 'why'", "python-and-or-not-on-tracer"),
+        ("print(f'{{or}} {max(x, y):{width}.3f} and')", "builtin-max-on-tracer"),
+        ("print(f\"{names['or']} {max(x, y)}\")", "builtin-max-on-tracer"),
+    ],
+)
+def test_words_in_strings_and_comments_do_not_decide(line: str, key: str) -> None:
+    error = "TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]."
+    assert explain(f'File "a.py", line 3, in f\n    {line}\njax.errors.{error}').key == key
+
+
+def test_words_in_a_message_of_an_assertion_do_not_decide_for_an_exception() -> None:
+    def positive(x: jax.Array) -> jax.Array:
+        assert x > 0, "x must be positive, not zero"
+        return x
+
+    with pytest.raises(BOOL) as caught:
+        jax.jit(positive)(1.0)
+    assert explain(caught.value).key == "assert-on-tracer"
+
+
 def test_further_matches_are_listed_after_the_best() -> None:
     found = explain("Attempted boolean conversion of traced array with shape bool[].")
     assert found.key == "python-if-on-tracer"
@@ -265,6 +296,79 @@ def test_an_unknown_error_that_mentions_a_tracer_stays_unknown() -> None:
     assert not explain("ValueError: the temperature JitTracer(float32[]) is too high").found
     assert not explain(ValueError("the temperature JitTracer(float32[]) is too high")).found
     assert explain("the temperature is JitTracer(float32[])").key == "formatted-tracer"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TypeError: 'tuple' object does not support item assignment",
+        "ValueError: setting an array element with a sequence. The requested array has an inhomogeneous "
+        "shape after 1 dimensions. The detected shape was (2,) + inhomogeneous part.",
+        "AssertionError: embed_dim should be divisible by num_heads",
+        "grpc: StatusCode.RESOURCE_EXHAUSTED: Received message larger than max",
+        "google.api_core.exceptions: RESOURCE_EXHAUSTED: Quota exceeded for quota metric 'Queries'",
+        "ValueError: Unknown backend 'Qt7Agg'",
+    ],
+)
+def test_an_error_that_has_nothing_to_do_with_jax_stays_unknown(text: str) -> None:
+    assert not explain(text).found
+
+
+def test_errors_of_python_and_numpy_in_a_program_that_uses_jax_stay_unknown() -> None:
+    def body(carry: tuple[float, ...], x: jax.Array) -> tuple[tuple[float, ...], None]:
+        carry[0] = x  # type: ignore[index]
+        return carry, None
+
+    with pytest.raises(TypeError, match="'tuple' object") as caught:
+        jax.lax.scan(body, (1.0, 2.0), jnp.ones(3))
+    assert not explain(caught.value).found
+    with pytest.raises(ValueError, match="inhomogeneous") as ragged:
+        jnp.array([[1, 2], [3]])
+    assert not explain(ragged.value).found
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (
+            "ValueError: One of pjit outputs was given the sharding of NamedSharding(...), which implies that "
+            "the global size of its dimension 0 should be divisible by 2, but it is equal to 3",
+            "dimension-not-divisible",
+        ),
+        ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4.00TiB.", "out-of-memory"),
+        ("RESOURCE_EXHAUSTED: Attempting to reserve 6.48G at the bottom of memory.", "out-of-memory"),
+        ("RESOURCE_EXHAUSTED: Failed to allocate request for 2.0GiB on device ordinal 0", "out-of-memory"),
+        (
+            "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm.",
+            "out-of-memory",
+        ),
+        ("RuntimeError: Unknown backend chip. Available backends are ['cpu']", "backend-missing"),
+        (
+            "RuntimeError: Unknown backend: 'gpu' requested, but no platforms that are instances of gpu are "
+            "present. Platforms present are: cpu",
+            "backend-missing",
+        ),
+        (
+            "RuntimeError: Backend 'tpu' failed to initialize: INTERNAL: Failed to open libtpu.so.",
+            "backend-missing",
+        ),
+        ("RuntimeError: Unable to initialize backend 'cuda': no such file", "backend-missing"),
+        (
+            "TypeError: '<class 'jaxlib.xla_extension.ArrayImpl'>' object does not support item assignment. "
+            "JAX arrays are immutable.",
+            "item-assignment",
+        ),
+        ("ValueError: setting an array element with a sequence.\nmore", "tracer-into-numpy-array"),
+    ],
+)
+def test_the_other_ways_in_which_jax_says_it_are_recognised(text: str, key: str) -> None:
+    assert explain(text).key == key
+
+
+def test_a_local_function_that_was_never_jitted_is_told_why_it_is_not_pickled() -> None:
+    found = explain("AttributeError: Can't pickle local object 'main.<locals>.worker'")
+    assert "local function" in found.title
+    assert "made inside another" in found.cause
 
 
 def test_a_warning_object_is_explained() -> None:

@@ -28,8 +28,9 @@ class Entry:
         page: Page of the guide, relative to the site.
         error: Qualified name of the class that is raised, or None if nothing is raised.
         patterns: Regular expressions; any of them, found in the message, recognises the entry.
-        source: Regular expressions for the failing line of the user's program. They tell apart phenomena that
-            share a message; an entry without any is the general case.
+        source: Regular expressions for the failing line of the user's program, without comments and the words
+            of strings. They tell apart phenomena that share a message; an entry without any is the general
+            case.
         devices: Number of devices that the examples need.
     """
 

@@ -29,13 +29,18 @@ _CHAINED = re.compile(
     r"^(?:The above exception was the direct cause|During handling of the above).*:\s*$", re.MULTILINE
 )
 _LIBRARY_FILE = re.compile(r"[/\\](?:jax|jaxlib|numpy|python3\.\d+)[/\\]")
+_STRING_OR_COMMENT = re.compile(
+    r"(?P<prefix>\b[rbfu]{1,2})?(?P<quote>['\"])(?P<inside>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)|\#.*",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(r"(?<!\{)\{[^{}]+")  # what an f-string computes
 
 
 @dataclass(frozen=True)
 class _Evidence:
     classes: frozenset[str]  # last components of the names, so that a renamed module does no harm
     message: str
-    source: str
+    source: str  # the failing line, without the words of its strings and comments
 
 
 def explain(error_or_text: BaseException | str) -> Explanation:
@@ -114,17 +119,29 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _from_exception(error: BaseException) -> _Evidence:
     line = user_line(error)
     classes = frozenset(c.__name__ for c in type(error).__mro__)
-    return _Evidence(classes, clean(str(error)), line.text if line else "")
+    return _Evidence(classes, clean(str(error)), _code_only(line.text) if line else "")
 
 
 def _from_text(text: str) -> _Evidence:
     text = text.replace("\r\n", "\n")
-    return _Evidence(frozenset(_RAISED.findall(text)), clean(text), "\n".join(_code_lines(text)))
+    return _Evidence(frozenset(_RAISED.findall(text)), clean(text), _code_only("\n".join(_code_lines(text))))
 
 
 def _code_lines(text: str) -> Iterable[str]:
     own = [m["code"] for m in _FILE_LINE.finditer(text) if not _LIBRARY_FILE.search(m["file"])]
     return [*own[-1:], *(m["code"] for m in _ARROW_LINE.finditer(text))]
+
+
+def _code_only(source: str) -> str:
+    """Return `source` without comments and without what strings say; an f-string keeps what it computes."""
+    return _STRING_OR_COMMENT.sub(_computed, source)
+
+
+def _computed(match: re.Match[str]) -> str:
+    if match["quote"] is None:
+        return ""  # a comment
+    fields = _FIELD.findall(match["inside"]) if "f" in (match["prefix"] or "").lower() else []
+    return f'"{" ".join(map(_code_only, fields))}"'
 
 
 def _explanation(entry: Entry, others: Iterable[str]) -> Explanation:
