@@ -163,3 +163,60 @@ def test_the_script_only_uses_what_the_view_has():
         assert name in view
     assert "innerHTML" not in script
     assert "http" not in script
+
+
+def minus(x):
+    a, b = jnp.sin(x), jnp.cos(x)
+    return a - b
+
+
+def minus_turned(x):
+    a, b = jnp.sin(x), jnp.cos(x)
+    return b - a
+
+
+def test_a_diff_sees_which_value_an_operation_takes():
+    difference = stages(minus, X).diff(stages(minus_turned, X))
+    assert [(sign, "subtract" in text) for sign, text in difference.lines["stablehlo"] if sign in "-+"] == [
+        ("-", True),
+        ("+", True),
+    ]
+    assert difference.lines["hlo"]
+
+
+def test_a_diff_overlooks_numbers_that_an_inserted_line_shifts():
+    def longer(x):
+        x = jnp.abs(x)
+        a, b = jnp.sin(x), jnp.cos(x)
+        return a - b
+
+    difference = stages(minus, X).diff(stages(longer, X))
+    changed = [text.split(" = ")[1].split()[0] for sign, text in difference.lines["stablehlo"] if sign == "+"]
+    assert changed == ["abs", "sine", "cosine"]  # and not `subtract`, which takes the same two results
+
+
+def test_a_diff_of_sources_sees_the_readers_numbers():
+    def one(x, p):
+        return x @ p["layer_1"] @ p["layer_2"]
+
+    def other(x, p):
+        return x @ p["layer_2"] @ p["layer_1"]
+
+    p = {"layer_1": np.ones((8, 8), np.float32), "layer_2": np.ones((8, 8), np.float32)}
+    changed = stages(one, X, p).diff(stages(other, X, p)).lines["source"]
+    assert ("-", '    return x @ p["layer_1"] @ p["layer_2"]') in changed
+
+
+def test_a_diff_says_where_values_of_constants_are_not_shown():
+    def times(last):
+        captured = np.ones(1000, np.float32)
+        captured[0], captured[-1] = 7, last
+        return stages(lambda x: x * captured, np.ones(1000, np.float32))
+
+    difference = times(1).diff(times(5))
+    message = "(no difference in what is shown; the values of long constants are not)"
+    assert difference.lines["stablehlo"] == ()
+    assert f"StableHLO: what JAX handed to XLA\n{message}" in repr(difference)
+    assert message in difference._repr_html_()
+    assert "stablehlo" in difference.to_dict()["cut"]
+    assert looked_at().diff(looked_at()).cut == ()

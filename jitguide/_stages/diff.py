@@ -9,10 +9,15 @@ from collections import Counter
 from typing import Any
 
 from jitguide import _render
-from jitguide._stages.model import NAMES, TITLES, Stage
+from jitguide._stages.model import NAMES, TITLES, Line, Stage
 
 _CONTEXT = 2
 _NUMBERED = re.compile(r"(?<=[A-Za-z_])[._]\d+\b|(?<=%)\d+\b")  # add.17 and %12: numbers that any edit shifts
+# What stands for a value or a function: %12, @f_1, add.17; not an opcode "add(" nor an attribute "kind=kLoop".
+_NAME = re.compile(r"%\w+|@[\w.]+|(?<![\w.=])[A-Za-z_][\w.\-]*(?![\w.\-(=])")
+_CUT = re.compile(r"…>|…\)|\{\.\.\.\}")  # a long constant in StableHLO and HLO
+_SAME = "(no difference)"
+_SAME_BUT_CUT = "(no difference in what is shown; the values of long constants are not)"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -22,26 +27,32 @@ class StagesDiff:
     Attributes:
         names: The names of the two functions.
         lines: For each stage its lines as (sign, text): "-" only in the first, "+" only in the second, " " in
-            both, "…" where equal lines are left out. Empty where the texts agree but for numbers in names.
+            both, "…" where equal lines are left out. Empty where the texts agree, but for names that JAX or
+            XLA numbered otherwise.
         operations: For each stage the operations whose counts differ, as (before, after).
+        cut: Stages that do not show the values of all constants; where their lines agree, values may differ.
     """
 
     names: tuple[str, str]
     lines: dict[str, tuple[tuple[str, str], ...]]
     operations: dict[str, dict[str, tuple[int, int]]]
+    cut: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON-serialisable data."""
         lines = {name: [list(line) for line in lines] for name, lines in self.lines.items()}
         operations = {name: {op: list(n) for op, n in ops.items()} for name, ops in self.operations.items()}
-        return {"names": list(self.names), "lines": lines, "operations": operations}
+        return {"names": list(self.names), "lines": lines, "operations": operations, "cut": list(self.cut)}
 
     def __repr__(self) -> str:
         blocks = [f"stages: {self.names[0]} (-) and {self.names[1]} (+)", self._counts(_render.table)]
         for name in NAMES:
-            body = [f"{sign} {text}".rstrip() for sign, text in self.lines[name]] or ["(no difference)"]
+            body = [f"{sign} {text}".rstrip() for sign, text in self.lines[name]] or [self._same(name)]
             blocks.append("\n".join([TITLES[name], *body]))
         return "\n\n".join(block for block in blocks if block)
+
+    def _same(self, name: str) -> str:
+        return _SAME_BUT_CUT if name in self.cut else _SAME
 
     def _counts(self, render: Any) -> str:
         rows = [
@@ -57,7 +68,7 @@ class StagesDiff:
         parts = [f"<p><strong>{title}</strong></p>", self._counts(_render.html_table)]
         for name in NAMES:
             body = "".join(_html_line(sign, text) for sign, text in self.lines[name])
-            text = f"<pre>{body}</pre>" if body else "<p>No difference.</p>"
+            text = f"<pre>{body}</pre>" if body else f"<p>{self._same(name)}</p>"
             parts.append(f"<details open><summary>{_render.escape(TITLES[name])}</summary>{text}</details>")
         return _render.panel("".join(parts))
 
@@ -87,16 +98,19 @@ def diff(first: Any, second: Any) -> StagesDiff:
         (first.name, second.name),
         {name: _lines(*pair) for name, pair in pairs.items()},
         {name: _operations(*pair) for name, pair in pairs.items()},
+        tuple(name for name, pair in pairs.items() if any(_is_cut(stage) for stage in pair)),
     )
+
+
+def _is_cut(stage: Stage) -> bool:
+    return stage.name in ("stablehlo", "hlo") and any(_CUT.search(line.text) for line in stage.lines)
 
 
 def _lines(before: Stage, after: Stage) -> tuple[tuple[str, str], ...]:
     old, new = [line.text for line in before.lines], [line.text for line in after.lines]
-    keys = [[_NUMBERED.sub("", text).rstrip() for text in texts] for texts in (old, new)]
-    matcher = difflib.SequenceMatcher(None, *keys, autojunk=False)
     made: list[tuple[str, str]] = []
     end = 0
-    for group in matcher.get_grouped_opcodes(_CONTEXT):
+    for group in _matcher(before, after).get_grouped_opcodes(_CONTEXT):
         if group[0][1] > end:
             made.append(("…", ""))
         for tag, i, i_end, j, j_end in group:
@@ -108,6 +122,35 @@ def _lines(before: Stage, after: Stage) -> tuple[tuple[str, str], ...]:
     if made and end < len(old):
         made.append(("…", ""))
     return tuple(made)
+
+
+def _matcher(before: Stage, after: Stage) -> difflib.SequenceMatcher:
+    """Return what aligns the lines: blind to numbers in names, but not to what the names stand for."""
+    of_reader = before.name == "source"  # the numbers in it are the reader's own
+    old, new = ([_key(line.text, of_reader) for line in stage.lines] for stage in (before, after))
+    while True:
+        matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+        pairs = [(i + n, j + n) for i, j, size in matcher.get_matching_blocks() for n in range(size)]
+        names: tuple[dict, dict] = {}, {}
+        unlike = [(i, j) for i, j in pairs if not _renamed(before.lines[i], after.lines[j], *names)]
+        if of_reader or not unlike:
+            return matcher
+        for i, j in unlike:
+            old[i], new[j] = f"- {i}", f"+ {j}"  # equal to no other line
+
+
+def _key(text: str, of_reader: bool) -> str:
+    return text.rstrip() if of_reader else _NUMBERED.sub("", text).rstrip()
+
+
+def _renamed(old: Line, new: Line, forward: dict, backward: dict) -> bool:
+    """Return whether two lines differ only by renaming, one name to one, as in the lines above them."""
+    same = True
+    for a, b in zip(_NAME.findall(old.text), _NAME.findall(new.text), strict=False):
+        # Values are numbered from 0 in each function.
+        one, other = ((line.block if name[0] == "%" else "", name) for line, name in ((old, a), (new, b)))
+        same &= forward.setdefault(one, other) == other and backward.setdefault(other, one) == one
+    return same
 
 
 def _operations(before: Stage, after: Stage) -> dict[str, tuple[int, int]]:
