@@ -15,11 +15,19 @@ from jitguide._render import duration, html_table, table
 _HEADER = ("function", "line", "traces", "lowerings", "compiles", "cache reads", "seconds")
 _PHASES = ("trace", "lower", "compile", "read")
 _NO_REASONS = "To learn why a function compiled, watch it: `watch(fn)` compares the arguments of its calls."
+_INNER = (
+    "JAX does not report every trace: not that of a jitted function inside another trace, nor under grad or "
+    "vmap outside of jit. To count those, count in the function's body, which runs once per trace."
+)
 _BLIND = "JAX did not report its work as expected, so nothing was counted."
 
 
 class Seen:
-    """A context manager that counts what its block makes JAX do in this thread; made by `watch()`."""
+    """A context manager that counts what its block makes JAX do in this thread; made by `watch()`.
+
+    It counts what JAX reports, under the names of functions. The trace of a jitted function is not reported
+    where another trace contains it, nor under `grad` or `vmap` outside of jit.
+    """
 
     def __init__(self) -> None:
         self._found: list[_events.Event] = []
@@ -38,11 +46,15 @@ class Seen:
 
     @property
     def events(self) -> tuple[_events.Event, ...]:
-        """Everything that was seen, in order; nested traces end, and stand, before the outer one."""
+        """Everything that was seen, in the order in which it ended."""
         return tuple(self._found)
 
     def count(self, phase: str, of: str | Callable | None = None) -> int:
-        """Return how often a phase ("trace", "lower", "compile" or "read") ran, for one function or all.
+        """Return how often a phase ("trace", "lower", "compile" or "read") ran, for all functions or some.
+
+        Args:
+            phase: The phase.
+            of: Count only functions of this name; a function stands for its name.
 
         Raises:
             ValueError: `phase` is none of the four.
@@ -58,7 +70,7 @@ class Seen:
 
     @property
     def traces(self) -> int:
-        """How many traces ran, those of inner functions included."""
+        """How many traces JAX reported: not those inside another trace, nor under `grad` or `vmap`."""
         return self.count("trace")
 
     @property
@@ -108,7 +120,8 @@ def assert_compiles(expected: int, of: str | Callable | None = None) -> Iterator
 
     Args:
         expected: Number of programs.
-        of: Count only this function; a function or its name.
+        of: Count only functions of this name; a function stands for its name, and a misspelt name counts
+            nothing.
 
     Raises:
         AssertionError: Another number was compiled; the message lists them with their lines.
@@ -134,9 +147,13 @@ def assert_compiles(expected: int, of: str | Callable | None = None) -> Iterator
 def assert_traces(expected: int, of: str | Callable | None = None) -> Iterator[Seen]:
     """Fail unless the block traces exactly `expected` times in this thread.
 
+    The block must call the jitted function, `lower` it or pass it to `make_jaxpr`: JAX does not report the
+    trace of a jitted function inside another one, nor under `grad` or `vmap` outside of jit.
+
     Args:
         expected: Number of traces.
-        of: Count only this function; a function or its name.
+        of: Count only functions of this name; a function stands for its name, and a misspelt name counts
+            nothing.
 
     Raises:
         AssertionError: Another number was traced; the message lists them with their lines.
@@ -165,7 +182,16 @@ def _check(seen: Seen, phase: str, expected: int, of: str | Callable | None) -> 
     if found != expected:
         what = f" of `{_name_of(of)}`" if of is not None else ""
         counts = f"{phase.capitalize()}s{what} in this block: {found}; expected: {expected}."
-        raise AssertionError(f"{counts}\n{seen!r}")
+        hint = _hint(phase, found, expected, of)
+        raise AssertionError(f"{counts}\n{hint}{seen!r}")
+
+
+def _hint(phase: str, found: int, expected: int, of: str | Callable | None) -> str:
+    if found < expected and phase == "trace":
+        return f"{_INNER}\n"
+    if found > expected and callable(of):
+        return f"JAX reports names only: another function named `{_name_of(of)}` counts too.\n"
+    return ""
 
 
 def _name_of(function: Any) -> str | None:

@@ -36,7 +36,8 @@ def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watch
     """Return `fn` in a form that records what each call made JAX do, and why.
 
     Without a function, return a context manager that records what the code in its block makes JAX do, by
-    function and line, but without reasons: those need the arguments of the calls.
+    function and line, but without reasons: those need the arguments of the calls. A function that is traced
+    as part of another is not listed by itself.
 
     Args:
         fn: A jitted function. The result is called in its place.

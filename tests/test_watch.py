@@ -1140,3 +1140,31 @@ def test_a_function_that_was_warm_before_is_not_told_to_be_called_first():
     assert watched.last.reason.kind == "not watched then"
     watched(jnp.ones(5))
     assert watched.last.reason.kind == "shape"
+
+
+@pytest.mark.parametrize("inside", [jax.jit, jax.grad, jax.vmap], ids=["jit", "grad", "vmap"])
+def test_a_missing_trace_is_said_to_be_possibly_one_that_jax_does_not_report(inside):
+    ran = []
+
+    @jax.jit
+    def inner(x):
+        ran.append(1)
+        return x * 2
+
+    x = ones(3) if inside is jax.vmap else jnp.float32(1)
+    with pytest.raises(AssertionError) as caught, assert_traces(1, of=inner):
+        inside(lambda x: inner(x))(x)
+    assert ran == [1]
+    counts, hint = str(caught.value).splitlines()[:2]
+    assert counts == "Traces of `inner` in this block: 0; expected: 1."
+    assert hint.startswith("JAX does not report every trace: not that of a jitted function inside another")
+
+
+def test_a_function_counts_by_its_name_and_the_message_says_so():
+    one, other, x = jax.jit(lambda x: x * 2), jax.jit(lambda x: x * 3), ones(3)
+    with pytest.raises(AssertionError) as caught, assert_compiles(1, of=one):
+        one(x), other(x)
+    assert "another function named `<lambda>` counts too." in str(caught.value)
+    with pytest.raises(AssertionError) as caught, assert_compiles(0, of="<lambda>"):
+        jax.jit(lambda x: x * 4)(x)
+    assert "counts too" not in str(caught.value)
