@@ -428,3 +428,152 @@ def test_labels_survive_a_persistent_cache_that_was_filled_without_them(tmp_path
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.stdout == "labelled\n", done.stderr
+
+
+@jax.tree_util.register_pytree_node_class
+class Weights:
+    def __init__(self, w):
+        self.w = w
+
+    def tree_flatten(self):
+        return (self.w,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def update(self, step):
+        return Weights(self.w - step)
+
+    @functools.partial(jax.jit, static_argnames=("self", "n"))
+    def power(self, x, n):
+        return x**n
+
+
+def test_a_bound_method_is_the_program_that_a_call_of_it_runs():
+    weights = Weights(jnp.ones(1000))
+    bound, unbound = stages(weights.update, weights.w), stages(Weights.update, weights, weights.w)
+    assert bound.memory == unbound.memory
+    assert bound.donated == unbound.donated != ()
+    assert bound.constants == ()
+    assert [e.primitive for e in bound.equations] == ["sub"]
+
+
+def test_a_bound_method_keeps_its_static_arguments():
+    found = stages(Weights(None).power, X, n=3)
+    assert [e.primitive for e in found.equations] == ["integer_pow"]
+
+
+def test_a_partial_of_a_jitted_function_is_the_program_that_a_call_of_it_runs():
+    subtract = jax.jit(lambda a, b, *, n: (a - b) * n, donate_argnums=0, static_argnames="n")
+    found = stages(functools.partial(subtract, jnp.ones(8), n=2), X)
+    assert (found.donated, found.constants) == (("a",), ())
+    assert found.memory["argument"] == 2 * X.nbytes
+
+
+def test_bodies_in_named_tuples_are_linked():
+    def solve(b):
+        def matvec(v):
+            return jnp.exp(2 * v)
+
+        return jax.scipy.sparse.linalg.cg(matvec, b)[0]
+
+    found = stages(solve, X)
+    assert "kept" in {e.status for e in found.equations if e.primitive == "exp"}
+    assert {e.status for e in found.equations if e.primitive == "while"} >= {"kept"}
+    assert found.notes == ("Flops and bytes count the body of a loop once, not once per step.",)
+
+
+def test_an_unchanged_sequence_in_an_equation_stays_the_same_object():
+    class Names(tuple):
+        def __new__(cls, *items):
+            return super().__new__(cls, items)
+
+    names = Names("a", "b")
+    assert Tagger()._value(names) is names
+
+
+def test_what_xla_does_not_count_is_zero():
+    assert stages(lambda x: x + 1, X).cost["transcendentals"] == 0
+    assert stages(jnp.sin, X).cost["flops"] == 0
+
+
+def test_what_jax_removed_is_known_where_nothing_is_left_to_compute():
+    def only_checks(x):
+        norm = jnp.linalg.norm(x)  # noqa: F841
+        return x
+
+    found = stages(only_checks, X)
+    assert "unused: removed by JAX" in repr(found)
+    assert {e.status for e in found.equations} == {"unused"}
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("fn", "args"), [(lambda: jnp.ones(3) * 2, ()), (lambda x: x * 2, (np.ones((0, 3), np.float32),))]
+)
+def test_what_xla_folds_away_as_a_whole_is_folded(fn, args):
+    found = stages(fn, *args)
+    assert {e.status for e in found.equations} <= {"folded", "moves data"}
+    assert found.notes == ()
+
+
+def test_loops_that_jax_makes_while_lowering_come_with_the_note():
+    found = stages(lambda key: jax.random.uniform(key, (100,)), jax.random.key(0))
+    assert ("while" in found.hlo.text) == any("body of a loop once" in note for note in found.notes)
+    assert "while" in found.hlo.text or jax.default_backend() != "cpu"
+
+
+def test_a_function_of_too_many_lines_says_how_many_are_shown(monkeypatch):
+    lines = ["def long(x):", *(f"    x = jnp.sin(x) * {i}.5" for i in range(450)), "    return x"]
+    name = "<long>"
+    monkeypatch.setitem(linecache.cache, name, (1, None, [f"{line}\n" for line in lines], name))
+    space = {"jnp": jnp}
+    exec(compile("\n".join(lines), name, "exec"), space)
+    found = stages(space["long"], X)
+    assert len(found.source) == 400
+    assert found.notes[0].startswith("Of the source, the first 400 of 452 lines are shown.")
+    assert "(no line shown)" in repr(found)
+
+
+def test_on_several_devices_a_note_says_that_cost_and_memory_are_of_one():
+    program = """
+        import jax, numpy as np
+        from jitguide import stages
+        from jax.sharding import NamedSharding, PartitionSpec
+        mesh = jax.make_mesh((4,), ("d",))
+        x = jax.device_put(np.ones((8, 16), np.float32), NamedSharding(mesh, PartitionSpec("d")))
+        found = stages(lambda x: x * 2, x)
+        print(x.nbytes // found.memory["argument"], *(n for n in found.notes if "devices" in n))
+        print(*(n for n in stages(lambda x: x * 2, 1.0).notes if "devices" in n))
+    """
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
+    }
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.stdout == "4 Cost and memory are those of one of the 4 devices.\n\n", done.stderr
+
+
+def test_a_captured_tracer_is_refused():
+    message = "stages was called inside a function that JAX is tracing: a captured value is a tracer of type"
+    with pytest.raises(RuntimeError, match=message):
+        jax.vmap(lambda y: stages(lambda x: x * y, X))(X)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("option", [{"backend": jax.default_backend()}, {"device": jax.devices()[0]}])
+def test_a_jit_for_one_device_is_linked_by_operation(option):
+    assert stages(jax.jit(lambda x: x * 2, **option), X).notes == ()
+
+
+def test_a_callable_object_goes_by_its_class():
+    class Double:
+        def __call__(self, x):
+            return x * 2
+
+    assert stages(Double(), X).name == "Double"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -91,3 +92,18 @@ def test_without_a_compiled_text_the_counts_are_not_available(monkeypatch):
     assert found.operations["HLO instructions"] is None
     assert "→ not available HLO instructions" in repr(found)
     assert "not available" in found._repr_html_()
+
+
+def test_what_jax_removed_is_known_without_labels_in_the_compiled_text(monkeypatch):
+    def dead(x):
+        gone = jnp.cos(x)  # noqa: F841
+        return jnp.sin(x)
+
+    monkeypatch.setattr(build, "_labelled", lambda module: False)
+    assert {e.primitive: e.status for e in stages(dead, X).equations} == {"cos": "unused", "sin": "unknown"}
+
+
+def test_without_a_compiled_text_loops_are_told_from_the_jaxpr(monkeypatch):
+    monkeypatch.setattr(build, "_hlo_text", lambda compiled: "")
+    notes = stages(lambda x: jax.lax.fori_loop(0, 5, lambda i, c: c + x[i], 0.0), X).notes
+    assert notes == (build.NO_HLO, "Flops and bytes count the body of a loop once, not once per step.")

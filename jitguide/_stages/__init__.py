@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -23,8 +24,9 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
     that it merged into another shows under the other's name; what had to be deduced is marked as such.
 
     Args:
-        fn: A function, plain or jitted. Every keyword goes to it, so options of `jax.jit` are set by passing
-            the jitted function: ``stages(jax.jit(f, static_argnames="n"), x, n=2)``.
+        fn: A function, plain or jitted, also a method or a `functools.partial` of one. Every keyword goes to
+            it, so options of `jax.jit` are set by passing the jitted function:
+            ``stages(jax.jit(f, static_argnames="n"), x, n=2)``.
         *args: Its arguments: arrays, or `jax.ShapeDtypeStruct` in their place.
         **kwargs: Its keyword arguments.
 
@@ -33,7 +35,7 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
 
     Raises:
         TypeError: If `fn` is not callable, or already traced, lowered or compiled.
-        RuntimeError: If an argument is a tracer. JAX's own errors, and those of `fn`, come through as they are.
+        RuntimeError: If an argument or a captured value is a tracer. JAX's own errors, and those of `fn`, come through as they are.
 
     Example:
         >>> import jax.numpy as jnp
@@ -47,16 +49,23 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
     from jitguide._stages.build import build
 
     require_function("stages(fn, ...)", fn)
-    _refuse_tracers(args, kwargs)
-    # A method hands on the attributes of its jitted function, which would leave out `self`.
-    jitted = hasattr(fn, "trace") and hasattr(fn, "lower") and not inspect.ismethod(fn)
-    return build(fn, fn if jitted else jax.jit(fn), args, kwargs)
+    fn, args, kwargs = _as_called(fn, args, kwargs)
+    return build(fn, fn if _is_jitted(fn) else jax.jit(fn), args, kwargs)
 
 
-def _refuse_tracers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    for leaf in jax.tree.leaves((args, kwargs)):
-        if isinstance(leaf, jax.core.Tracer):
-            raise RuntimeError(
-                "stages was called inside a function that JAX is tracing: an argument is a tracer of type "
-                f"{jax.typeof(leaf)}. Call stages outside of jit, grad and vmap, on arrays."
-            )
+def _is_jitted(fn: Any) -> bool:
+    return hasattr(fn, "trace") and hasattr(fn, "lower")
+
+
+def _as_called(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple, dict]:
+    """Return the jitted function that a call of this method or partial reaches, with all its arguments.
+
+    Wrapped in another `jax.jit`, it would lose its donated and static arguments, and `self` be a constant.
+    """
+    inner, given, named = fn, args, kwargs
+    while inspect.ismethod(inner) or isinstance(inner, functools.partial):
+        if inspect.ismethod(inner):
+            inner, given = inner.__func__, (inner.__self__, *given)
+        else:
+            inner, given, named = inner.func, (*inner.args, *given), {**inner.keywords, **named}
+    return (inner, given, named) if _is_jitted(inner) else (fn, args, kwargs)

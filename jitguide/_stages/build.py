@@ -12,13 +12,13 @@ import jax
 from jitguide._jitted import hint_at_static
 from jitguide._stages import facts, fallback, hlo_links, source, stablehlo, status
 from jitguide._stages import jaxpr as jaxpr_text
-from jitguide._stages.hlo import Instruction, Module, ordered
+from jitguide._stages.hlo import BOOKKEEPING, Instruction, Module, ordered
 from jitguide._stages.liveness import live_equations
 from jitguide._stages.model import Line, Stage
 from jitguide._stages.result import Stages
 from jitguide._stages.tags import Nodes, Tagger, replay, tags, untag_names, works
 
-BY_LINE = "Linked by source line, not by operation: this JAX does not carry labels through its stages."
+BY_LINE = "Linked by source line, not by operation: JAX made no copy of this program that carries labels."
 NO_LINKS = "Links are not available: this program's texts carry neither labels nor source lines."
 NO_HLO = "The optimized HLO is not available on this backend."
 NO_HLO_LINKS = "Links to the optimized HLO are not available: the compiled text carries no labels."
@@ -51,16 +51,31 @@ def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         memory=facts.memory(compiled),
         constants=facts.constants(traced.jaxpr),
         donated=facts.donated(traced),
-        notes=(*_banners(program, found), *facts.notes(program.nodes, shown.texts)),
+        notes=(*_banners(program, found), *facts.notes(program.nodes, found.module, shown, found.devices)),
     )
 
 
 def _trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    _refuse_tracers("an argument", jax.tree.leaves((args, kwargs)))
     try:
-        return jitted.trace(*args, **kwargs)
+        traced = jitted.trace(*args, **kwargs)
     except TypeError as error:
         hint_at_static("stages", error)
         raise
+    # JAX turns a captured tracer into one more input, so that the program is not the reader's.
+    _refuse_tracers(
+        "a captured value", (*getattr(traced, "_consts", ()), *getattr(traced.jaxpr, "consts", ()))
+    )
+    return traced
+
+
+def _refuse_tracers(what: str, values: Sequence[Any]) -> None:
+    for value in values:
+        if isinstance(value, jax.core.Tracer):
+            raise RuntimeError(
+                f"stages was called inside a function that JAX is tracing: {what} is a tracer of type "
+                f"{jax.typeof(value)}. Call stages outside of jit, grad and vmap, on arrays."
+            )
 
 
 def _tagged(jitted: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program | None:
@@ -127,9 +142,10 @@ class Links:
     lines: dict[str, list[Line]]
     ops: list[stablehlo.Op]
     module: Module
-    lowered: frozenset[int]  # equations found in the StableHLO text
+    lowered: frozenset[int] | None  # equations found in the StableHLO text, where it carries tags
     places: dict[int, list[str]]  # where each equation is computed in the HLO text
-    known: bool  # whether the HLO text carries tags; without them no status is told
+    known: bool  # whether the HLO text carries tags, or has no instruction that could
+    devices: int
 
 
 def _link(program: Program, hlo: str, shown: source.Shown) -> Links:
@@ -150,9 +166,18 @@ def _link(program: Program, hlo: str, shown: source.Shown) -> Links:
         "stablehlo": stablehlo.lines(ops),
         "hlo": _hlo_lines(module),
     }
-    lowered = frozenset(e for op in ops for e in op.equations)
-    known = program.tagged and any(tags(i.op_name) for i in module.instructions())
-    return Links(lines, ops, module, lowered, status.places(module), known)
+    lowered = frozenset(e for op in ops for e in op.equations) if program.tagged else None
+    known = program.tagged and _labelled(module)
+    return Links(lines, ops, module, lowered, status.places(module), known, stablehlo.devices(debug))
+
+
+def _labelled(module: Module) -> bool:
+    """Return whether the HLO text carries tags; where XLA folded all there is to compute, it needs none."""
+    instructions = list(module.instructions())
+    plain = {"constant", "broadcast", "iota", "fusion", *BOOKKEEPING}
+    return any(tags(i.op_name) for i in instructions) or (
+        bool(instructions) and all(i.opcode in plain for i in instructions)
+    )
 
 
 def _banners(program: Program, found: Links) -> list[str]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
+from jitguide._stages.hlo import Module
 from jitguide._stages.model import Constant
+from jitguide._stages.source import Shown
 from jitguide._stages.tags import Nodes, bodies, open_jaxpr
 
-_COST = {"flops": "flops", "bytes accessed": "bytes accessed", "transcendentals": "transcendentals"}
+_COST = ("flops", "bytes accessed", "transcendentals")
 _MEMORY = ("argument", "output", "temp", "alias")
 
 
@@ -29,6 +30,8 @@ def options(jitted: Any) -> dict[str, Any]:
             "donate_argnames",
             "keep_unused",
             "inline",
+            "device",
+            "backend",
         )
         if getattr(info, key, None)
     }
@@ -44,19 +47,24 @@ def options(jitted: Any) -> dict[str, Any]:
 
 
 def name_of(traced: Any, fn: Any) -> str:
-    """Return the function's name."""
-    return str(getattr(traced, "fun_name", None) or getattr(fn, "__name__", None) or type(fn).__name__)
+    """Return the function's name; an object that is called goes by its class."""
+    name = str(getattr(traced, "fun_name", ""))
+    named = name and not name.startswith("<unnamed")  # what JAX calls a callable object
+    return name if named else str(getattr(fn, "__name__", type(fn).__name__))
 
 
 def cost(compiled: Any) -> dict[str, float | None]:
-    """Return flops, bytes accessed and transcendentals as XLA estimates them, or None each."""
+    """Return flops, bytes accessed and transcendentals as XLA estimates them, or None each.
+
+    XLA leaves out what is zero, and gives a negative number where it cannot tell.
+    """
     try:
         found = compiled.cost_analysis()
     except Exception:  # optional on a backend
         found = None
     found = found[0] if isinstance(found, (list, tuple)) and found else found
     found = found if isinstance(found, dict) else {}
-    values = {name: found.get(key) for name, key in _COST.items()}
+    values = {name: found.get(name, 0.0 if found else None) for name in _COST}
     return {name: float(v) if v is not None and v >= 0 else None for name, v in values.items()}
 
 
@@ -114,14 +122,28 @@ def donated(traced: Any) -> tuple[str, ...]:
     return tuple(str(n) for n, leaf in zip(names, leaves, strict=True) if getattr(leaf, "donated", False))
 
 
-def notes(nodes: Nodes, texts: Sequence[str]) -> list[str]:
+def notes(nodes: Nodes, module: Module, shown: Shown, devices: int) -> list[str]:
     """Return what a reader must know to read the result rightly."""
     found = []
-    loops = {nodes.sites[n.site].equation.primitive.name for n in nodes.all} & {"scan", "while"}
-    if loops:
+    if _loops(nodes, module):
         found.append("Flops and bytes count the body of a loop once, not once per step.")
-    if not texts:
+    if devices > 1:
+        found.append(f"Cost and memory are those of one of the {devices} devices.")
+    if shown.left_out:
+        total = len(shown.texts) + shown.left_out
+        found.append(
+            f"Of the source, the first {len(shown.texts):,} of {total:,} lines are shown. What comes from the "
+            'others stands under "(no line shown)"; to see it, look at a smaller function.'
+        )
+    if not shown.texts:
         found.append(
             "The source of this function is not shown: it was not found, or it is part of a library."
         )
     return found
+
+
+def _loops(nodes: Nodes, module: Module) -> bool:
+    """Return whether the program loops: XLA unrolls some loops, and JAX lowers random numbers to others."""
+    if module.entry:
+        return any(i.opcode == "while" for i in module.instructions())
+    return any(nodes.sites[n.site].equation.primitive.name in ("scan", "while") for n in nodes.all)

@@ -22,8 +22,9 @@ class Stages:
         fusions: The fusions of the optimized HLO.
         operations: Counts before (jaxpr equations, StableHLO operations) and after XLA (HLO instructions,
             HLO fusions); None where the backend gives no text.
-        cost: "flops", "bytes accessed" and "transcendentals" as XLA estimates them, or None.
-        memory: Bytes of "argument", "output", "temp" and "alias" buffers as the backend reports, or None.
+        cost: "flops", "bytes accessed" and "transcendentals" of one device as XLA estimates them, or None.
+        memory: Bytes of "argument", "output", "temp" and "alias" buffers on one device as the backend
+            reports, or None.
         constants: Captured arrays, largest first.
         donated: Names of the donated arguments.
         notes: What limits the above, in full sentences.

@@ -181,7 +181,7 @@ def shown_lines(chosen: Sequence[Panel]) -> tuple[list[str], dict[Place, int]]:
             if offset + 1 not in hidden:
                 texts.append(text + (" …" + endings[offset + 1][1] if offset + 1 in endings else ""))
                 numbers[Place(panel.file, panel.first + offset)] = len(texts)
-    return texts[:_MOST_LINES], {place: n for place, n in numbers.items() if n <= _MOST_LINES}
+    return texts, numbers
 
 
 def _docstrings(text: str) -> dict[int, tuple[int, str]]:
@@ -206,7 +206,8 @@ class Shown:
     """The source as shown, and where in it each equation comes from.
 
     Attributes:
-        texts: The lines.
+        texts: The lines, as many as are shown.
+        left_out: How many more there are.
         origin: For each equation the number of its line or None, and the library function it is inside or "".
     """
 
@@ -214,7 +215,9 @@ class Shown:
         self._origins = Origins(code.co_filename if code else "")
         places = self._origins.places(nodes)
         chosen = panels(code, [place for place, _ in places], self._origins.readers)
-        self.texts, self._numbers = shown_lines(chosen)
+        texts, numbers = shown_lines(chosen)
+        self.texts, self.left_out = texts[:_MOST_LINES], max(0, len(texts) - _MOST_LINES)
+        self._numbers = {place: n for place, n in numbers.items() if n <= _MOST_LINES}
         self.origin = [(self._numbers.get(place) if place else None, inside) for place, inside in places]
         self._owners: dict[int, set[int]] = {}
         for equation, (number, _) in enumerate(self.origin):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Iterable
 
@@ -56,6 +57,18 @@ def clean(text: str) -> str:
     text = re.sub(r' ?\{jax\.result_info = "[^"]*"\}|jax\.result_info = "[^"]*"(, )?', "", text)
     text = text.replace("stablehlo.", "").replace("func.func ", "func ").replace("func.call", "call")
     return shorten_types(_LONG_DENSE.sub(r"dense<\1…>", text))
+
+
+def devices(text: str) -> int:
+    """Return how many devices a module is for.
+
+    Example:
+        >>> devices("module @f attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 2 : i32} {")
+        8
+    """
+    head = re.search(r"^module .*$", text, re.M)
+    found = re.findall(r"mhlo\.num_(?:partitions|replicas) = (\d+)", head[0] if head else "")
+    return math.prod(map(int, found))
 
 
 def read(text: str) -> list[Op]:

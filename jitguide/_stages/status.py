@@ -20,14 +20,14 @@ _DETAILS = {
     "merged": "XLA folded, merged or simplified it",
     "moves data": "only moves data: absorbed by its neighbours",
     "folded": "XLA folded, merged or simplified it: not found under its own name in the optimized code",
-    "unknown": "not known: this backend's text carries no labels",
+    "unknown": "not known: the compiled text carries no labels",
 }
 
 
 def equations(
     nodes: Nodes,
     origin: Sequence[tuple[int | None, str]],
-    lowered: frozenset[int],
+    lowered: frozenset[int] | None,
     where: Mapping[int, Sequence[str]],
     known: bool,
 ) -> tuple[Equation, ...]:
@@ -36,16 +36,18 @@ def equations(
     Args:
         nodes: The equations as tagged.
         origin: For each its source line and the library function it is inside.
-        lowered: Those found in the StableHLO text.
+        lowered: Those found in the StableHLO text; None where it carries no labels, and no status can be told.
         where: For each the names of the HLO instructions that compute it.
-        known: Whether the texts carry labels; without them a status cannot be told.
+        known: Whether the HLO text carries labels; without them, the status is told only of what is not in
+            the StableHLO.
     """
     children, twins, made = nodes.children(), _twins(nodes), []
     for node in nodes.all:
         equation = nodes.sites[node.site].equation
         family = [node.id, *children.get(node.id, ())]
         names = tuple(dict.fromkeys(name for n in family for name in where.get(n, ())))
-        status = _status(node, equation, names, bool(lowered.intersection(family))) if known else "unknown"
+        is_lowered = None if lowered is None else bool(lowered.intersection(family))
+        status = _status(node, equation, names, is_lowered, known)
         detail = "kept in " + ", ".join(names) if status == "kept" else _DETAILS[status]
         alike = [t for t in twins.get(node.id, ()) if where.get(t) and t != node.id]
         if alike and status in ("folded", "moves data"):
@@ -57,11 +59,13 @@ def equations(
     return tuple(made)
 
 
-def _status(node: Any, equation: Any, names: Sequence[str], lowered: bool) -> str:
-    if names:
+def _status(node: Any, equation: Any, names: Sequence[str], lowered: bool | None, known: bool) -> str:
+    if known and names:
         return "kept"
-    if not lowered:
+    if lowered is False:
         return "not lowered" if node.live else "unused"
+    if not known:
+        return "unknown"
     return "moves data" if equation.primitive.name in _MOVES_DATA else "folded"
 
 

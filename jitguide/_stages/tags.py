@@ -100,8 +100,11 @@ class Tagger:
         return equation.replace(params=params, source_info=info.replace(name_stack=stack)), number
 
     def _value(self, value: Any) -> Any:
-        if type(value) in (tuple, list):
-            return type(value)(self._value(item) for item in value)
+        if isinstance(value, (tuple, list)):
+            items = [self._value(item) for item in value]
+            if all(made is item for made, item in zip(items, value, strict=True)):
+                return value
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
         return self.jaxpr(value)[0] if hasattr(open_jaxpr(value), "eqns") else value
 
 

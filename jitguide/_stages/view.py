@@ -17,7 +17,7 @@ def summary(stages: Any) -> str:
     rows = [_row(stages, number, line) for number, line in enumerate(stages.source.lines, 1)]
     orphans = [e for e in stages.equations if e.line is None]
     if orphans:
-        rows.append(["", "(no line of yours)", *_cells(stages, orphans)])
+        rows.append(["", "(no line shown)", *_cells(stages, orphans)])
     title = f"stages of {stages.name}"
     header = ["line", "source", "jaxpr", "StableHLO", "ended up in"]
     table = _render.table(header, rows, numeric=[0], title=title) if rows else title
