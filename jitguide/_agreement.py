@@ -95,7 +95,7 @@ def require_arrays(name: str, result: Any) -> None:
     if not leaves:
         raise TypeError(
             f"The variant {name!r} returns nothing to compare: {result!r}. Return its result, or pass "
-            "`check=None` to time it all the same."
+            "`check=None` and let it wait by itself, with `jax.block_until_ready`."
         )
     for path, leaf in leaves:
         holds_objects = isinstance(leaf, np.ndarray) and leaf.dtype == object
@@ -103,18 +103,25 @@ def require_arrays(name: str, result: Any) -> None:
             raise TypeError(
                 f"The variant {name!r} returns a {type(leaf).__name__}{' of objects' * holds_objects} at "
                 f"result{jax.tree_util.keystr(path)}, which is neither an array nor a number. "
-                "Return arrays only, or pass a function of both results as `check`."
+                "Return arrays only, or wait for what it holds inside the variant and pass a function of both "
+                "results as `check`."
             )
 
 
 def _ask(check: Callable, names: str, a: Any, b: Any) -> None:
     try:
-        # None is an answer too: functions such as `numpy.testing.assert_allclose` return it when all is well.
         verdict = check(a, b)
-        agree, why = verdict is None or bool(verdict), f"it returned {verdict!r}"
+        why = f"it returned {verdict!r}"
     except AssertionError as error:
-        agree, why = False, str(error).strip() or "it raised AssertionError"
-    if not agree:
+        verdict, why = False, str(error).strip() or "it raised AssertionError"
+    if verdict is None:  # functions such as `numpy.testing.assert_allclose` return it when all is well
+        return
+    if not jax.tree_util.all_leaves([verdict]) or np.size(verdict) != 1:
+        raise TypeError(
+            f"`check` must return one truth value, and returned a {type(verdict).__name__} of several. Put "
+            "`jnp.all` around an array, `jax.tree.all` around a tree."
+        )
+    if not bool(verdict):
         raise ValueError(f"{names} disagree according to `check`: {why}. {_ADVICE}")
 
 
@@ -152,7 +159,8 @@ def _compare_leaf(tolerance: float, names: str, where: str, a: Any, b: Any) -> b
 def _as_numpy(leaf: Any) -> np.ndarray:
     if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         leaf = jax.random.key_data(leaf)
-    return np.asarray(leaf)
+    with jax.transfer_guard("allow"):  # a guard is about what the variants do, and this is not their doing
+        return np.asarray(leaf)
 
 
 def _kind(array: np.ndarray) -> str:

@@ -100,7 +100,7 @@ def _warm(bench: Bench, call: Callable) -> float:
     """Call until caches, clocks and branch predictors have settled; return the seconds of a quick call."""
     start, taken = bench.clock(), []
     while True:
-        taken.append(_block(bench, call, 1))
+        taken.append(_block(bench, call, 1)[0])
         spent = bench.clock() - start
         if spent >= WARM_LIMIT or (len(taken) >= WARM_CALLS and spent >= bench.warm_up):
             # Not the median: a function with two modes of speed would get long or short blocks by chance.
@@ -133,23 +133,25 @@ def _round(bench: Bench, measured: Measured, order: Sequence[int]) -> None:
     gc.disable()
     try:
         for index in order:
-            before = bench.compiles()
-            seconds = _block(bench, bench.calls[index], measured.calls_per_block[index])
+            seconds, compiled = _block(bench, bench.calls[index], measured.calls_per_block[index])
             measured.seconds[index].append(seconds)
-            measured.compiled[index] += bench.compiles() - before
+            measured.compiled[index] += compiled
     finally:
         if was_on:
             gc.enable()
 
 
-def _block(bench: Bench, call: Callable, count: int) -> float:
+def _block(bench: Bench, call: Callable, count: int) -> tuple[float, int]:
+    """Return the seconds of a call, and how many programs were compiled meanwhile."""
     args, kwargs = bench.fresh()
+    before = bench.compiles()  # only now: what making the arguments compiles is not in the seconds
     clock, wait = bench.clock, bench.wait
     start = clock()
     for _ in repeat(None, count):
         wait(call(*args, **kwargs))
+    seconds = clock() - start
     # A clock that stands still would make a ratio of zero and infinity.
-    return max(clock() - start, 1e-9) / count
+    return max(seconds, 1e-9) / count, bench.compiles() - before
 
 
 def _is_settled(bench: Bench, seconds: list[list[float]], over_budget: bool) -> bool:

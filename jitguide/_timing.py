@@ -17,7 +17,7 @@ from jitguide._busy import Busy
 from jitguide._comparison import Comparison, Timing
 from jitguide._render import duration
 from jitguide._stats import paired_ratio
-from jitguide._variants import Arguments, first_calls, validate
+from jitguide._variants import Arguments, deleted, first_calls, validate
 
 # The clocks of an accelerator take longer to rise than a processor's caches take to fill.
 _WARM_UP, _WARM_UP_ACCELERATOR = 0.02, 0.15
@@ -31,6 +31,8 @@ _NOTHING_BUDGET = 0.002
 _PLACES = 2
 # Half a core of other work moves times visibly; less hides in the noise.
 _BUSY = 0.5
+# Part of the note on the price of any call.
+NOTHING = "a jitted call that does nothing takes"
 
 
 def compare(
@@ -63,11 +65,15 @@ def compare(
         budget: Seconds for each variant.
         check: How closely the results have to agree with the baseline's: a relative tolerance; or a function
             of two results that returns False or raises `AssertionError` if they disagree; or None for none.
+            Results that are no arrays or numbers need one of the last two, and have to be waited for inside
+            the variants.
         control: Whether to run every variant twice a round, and the baseline against itself.
-        setup: Returns fresh positional arguments, a tuple of them or a single one, for every call, outside
-            the timed part: for functions that donate or change their arguments. A block is then one call.
+        setup: Returns fresh positional arguments, a tuple of them or a single one (such as a named tuple),
+            for every call, outside the timed part: for functions that donate or change their arguments. A
+            block is then one call.
         seed: Of the random order.
-        **kwargs: Keyword arguments of every variant.
+        **kwargs: Keyword arguments of every variant, save those that have the name of an option above: write
+            `lambda x: f(x, seed=7)` to pass one of these on.
 
     Returns:
         A `Comparison`; times are in seconds.
@@ -87,25 +93,33 @@ def compare(
         True
     """
     validate(variants, baseline, budget, check, setup, (args, kwargs))
+    given = _given(baseline=baseline, budget=budget, check=check, control=control, setup=setup, seed=seed)
     baseline = next(iter(variants)) if baseline is None else baseline
     fresh = _fresh(setup, (args, kwargs))
-    first, device, notes = first_calls(variants, baseline, fresh, check)
+    first = first_calls(variants, baseline, fresh, check, given)
     order = sorted(variants, key=lambda name: name != baseline)  # the engine takes ratios over its first
     places = _PLACES if control else 1
     busy = Busy.now()
     calls = [variants[name] for name in order for _ in range(places)]
     measured = _measure(calls, fresh, setup is not None, budget, seed)
     cores = busy.cores_since()
-    timings = tuple(_timing(name, order.index(name) * places, places, measured, first) for name in variants)
+    timings = tuple(
+        _timing(name, order.index(name) * places, places, measured, first.seconds) for name in variants
+    )
     return Comparison(
         timings,
         baseline,
         paired_ratio(*measured.seconds[:2]) if control else None,
-        device,
+        first.device,
         cores,
-        (*notes, *_compile_notes(order, places, measured), *_notes(timings, cores)),
-        _how(timings, setup is not None),
+        (*first.notes, *_compile_notes(order, places, measured), *_notes(timings, cores)),
+        _how(timings, setup is not None, first.waited),
     )
+
+
+def _given(**options: Any) -> list[str]:
+    """Return the names of the options that differ from their defaults."""
+    return [name for name, value in options.items() if value != compare.__kwdefaults__[name]]
 
 
 def _timing(name: str, at: int, places: int, measured: Measured, first: dict[str, float]) -> Timing:
@@ -119,8 +133,14 @@ def _fresh(setup: Callable | None, arguments: Arguments) -> Callable[[], Argumen
         return lambda: arguments
 
     def fresh() -> Arguments:
-        made = jax.block_until_ready(setup())
-        return (made if isinstance(made, tuple) else (made,)), arguments[1]
+        made = setup()
+        made = made if type(made) is tuple else (made,)  # a named tuple is one argument
+        if where := deleted((made, {})):
+            raise ValueError(
+                f"`setup` returned {where} deleted, most likely because an earlier call donated it. Return a copy: "
+                "`setup=lambda: (x.copy(),)`."
+            )
+        return jax.block_until_ready(made), arguments[1]
 
     return fresh
 
@@ -159,16 +179,21 @@ def _notes(timings: tuple[Timing, ...], cores: float | None) -> list[str]:
     notes, nothing = [], _seconds_of_nothing()
     near = [repr(timing.name) for timing in timings if timing.median < _NEAR_NOTHING * nothing]
     if near:
-        notes.append(f"{', '.join(near)}: a jitted call that does nothing takes {duration(nothing)} here.")
+        notes.append(f"{', '.join(near)}: {NOTHING} {duration(nothing)} here.")
     if timings[0].n < ROUNDS:
         notes.append(
             f"Only {timings[0].n} rounds fitted, so intervals are wide. A larger `budget` gives more."
         )
     if jax.config.jax_disable_jit:
         notes.append("`jax_disable_jit` is on: jitted variants run one operation at a time.")
-    if cores is not None and cores >= _BUSY:
-        notes.append(f"Other programs kept {cores:.1f} cores busy: trust the ratios more than the times.")
-    return notes
+    return [*notes, *busy_notes(cores)]
+
+
+def busy_notes(cores: float | None, bound: str = "") -> list[str]:
+    """Return a note if other programs used many cores; `bound` stands before their number."""
+    if cores is None or cores < _BUSY:
+        return []
+    return [f"Other programs kept {bound}{cores:.1f} cores busy: trust the ratios more than the times."]
 
 
 @jax.jit
@@ -178,7 +203,8 @@ def _nothing(x: jax.Array) -> jax.Array:
 
 def _seconds_of_nothing() -> float:
     """Return the seconds of a jitted call that returns its argument, with the wait: the price of any call."""
-    arguments = ((jax.block_until_ready(jnp.float32(0)),), {})
+    with jax.transfer_guard("allow"):  # a guard is about what the variants do, and this is not their doing
+        arguments = ((jax.block_until_ready(jnp.float32(0)),), {})
     return time_alone(_nothing, lambda: arguments, once=False, budget=_NOTHING_BUDGET)
 
 
@@ -194,11 +220,11 @@ def time_alone(fn: Callable, fresh: Callable[[], Arguments], once: bool, budget:
     return float(np.median(_measure([fn], fresh, once, budget).seconds[0]))
 
 
-def _how(timings: tuple[Timing, ...], has_setup: bool) -> str:
+def _how(timings: tuple[Timing, ...], has_setup: bool, waited: bool) -> str:
     if has_setup:
         blocks = "fresh arguments for every call"
     elif all(timing.calls_per_block == 1 for timing in timings):
         blocks = "one call a block"
     else:
         blocks = f"{BLOCK * 1e6:.0f} µs blocks"
-    return f"warm, interleaved, waits included, {blocks}"
+    return ", ".join(["warm", "interleaved", *(["waits included"] if waited else []), blocks])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -14,6 +16,9 @@ from jitguide._agreement import Check, is_number, require_agreement, require_arr
 from jitguide._watch import Watched, at_top_level
 
 Arguments = tuple[tuple, dict[str, Any]]
+
+# Results that are there when the function returns them.
+_PRESENT = (np.ndarray, np.generic, bool, int, float, complex, str, bytes)
 
 _CHANGES = (
     "{!r} changes a NumPy argument in place, so the next call gets other numbers. Where they matter, pass "
@@ -98,36 +103,108 @@ def refuse_deleted(arguments: Arguments, remedy: str) -> None:
         )
 
 
+@dataclass(frozen=True)
+class FirstCalls:
+    """What the first calls of all variants tell.
+
+    Attributes:
+        seconds: Seconds of each call.
+        device: Kind of the device that holds the results.
+        notes: Sentences on what to bear in mind.
+        waited: Whether the result of every variant can be waited for.
+    """
+
+    seconds: dict[str, float]
+    device: str
+    notes: tuple[str, ...]
+    waited: bool
+
+
 def first_calls(
-    variants: Mapping[str, Callable], baseline: str, fresh: Callable[[], Arguments], check: Check
-) -> tuple[dict[str, float], str, tuple[str, ...]]:
+    variants: Mapping[str, Callable],
+    baseline: str,
+    fresh: Callable[[], Arguments],
+    check: Check,
+    options: Collection[str],
+) -> FirstCalls:
     """Call every variant once, the baseline first.
 
-    Returns:
-        Seconds of each call, the kind of the device that holds the results, and notes on how they agree.
+    Args:
+        variants: Names and functions.
+        baseline: Name of the variant that the others have to agree with.
+        fresh: Returns the arguments of a call.
+        check: How closely the results have to agree.
+        options: Names of the options that were given to `compare`.
     """
-    seconds, notes = {}, _watched_notes(variants)
+    seconds, notes, unwaited = {}, _watched_notes(variants), []
     for name in sorted(variants, key=lambda name: name != baseline):
         arguments = fresh()
         refuse_deleted(arguments, "Make it again, or pass `setup`, which makes fresh ones for every call.")
         before = _numpy_bytes(arguments)
-        seconds[name], result = _first_call(name, variants[name], arguments)
+        hints = _option_hints(name, variants[name], arguments, options)
+        seconds[name], result = _first_call(name, variants[name], arguments, hints)
         if check is not None and not callable(check):
             require_arrays(name, result)
         if name == baseline:
             trusted = result
         else:
             notes += require_agreement(check, (baseline, trusted), (name, result))
+        notes += hints
+        unwaited += _unwaited_notes(name, result)
         after = fresh()
-        if (where := deleted(after)) is not None:
-            raise ValueError(
-                f"The variant {name!r} donates its argument {where}, so no second call can use it. Pass "
-                "`setup=lambda: (x.copy(),)`, which makes fresh arguments for every call."
-            )
+        _refuse_donating(name, after)
         # With `setup`, every call has arguments of its own, which it may change.
         if after is arguments and before != _numpy_bytes(after):
             notes.append(_CHANGES.format(name))
-    return seconds, _device_of(trusted), tuple(notes)
+    return FirstCalls(seconds, _device_of(trusted), (*unwaited, *notes), not unwaited)
+
+
+def _refuse_donating(name: str, after: Arguments) -> None:
+    """Raise if the first call of the variant called `name` gave away an argument."""
+    if (where := deleted(after)) is None:
+        return
+    remedy = "Pass `setup=lambda: (x.copy(),)`, which makes fresh arguments for every call."
+    if where.startswith("kwargs"):
+        remedy = (
+            "`setup` makes fresh arguments for every call, but positional ones only: wrap the variants, as in "
+            "`lambda x, y: f(x, y=y)`, and let it make this one, too."
+        )
+    raise ValueError(
+        f"The variant {name!r} donates its argument {where}, so no second call can use it. {remedy}"
+    )
+
+
+def _option_hints(name: str, fn: Callable, arguments: Arguments, options: Collection[str]) -> list[str]:
+    """Return a hint for each option of `compare` that was meant for the variant, by its parameters."""
+    try:
+        signature = inspect.signature(fn)
+        bound = signature.bind_partial(*arguments[0], **arguments[1]).arguments
+    except (TypeError, ValueError):  # it has no signature, or the call itself will tell what is wrong
+        return []
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [
+        f"`{option}` is an option of `compare`, and {name!r}, which has a parameter of that name, was called "
+        f"without it. To pass it on, write `lambda *args: f(*args, {option}=...)`."
+        for option in options
+        if option not in bound
+        and option in signature.parameters
+        and signature.parameters[option].kind in named
+    ]
+
+
+def _unwaited_notes(name: str, result: Any) -> list[str]:
+    """Return a note if there is nothing in `result` to wait for, or something that JAX cannot look into."""
+    leaves = jax.tree.leaves(result)
+    hidden = [
+        leaf for leaf in leaves if not (isinstance(leaf, _PRESENT) or hasattr(leaf, "block_until_ready"))
+    ]
+    if leaves and not hidden:
+        return []
+    what = f"`{type(hidden[0]).__name__}`, which JAX cannot look into" if hidden else "nothing to wait for"
+    return [
+        f"{name!r} returns {what}: unless it waits itself, its time may be that of starting the work only. "
+        "Return the arrays, or wait inside the variant with `jax.block_until_ready`."
+    ]
 
 
 def _watched_notes(variants: Mapping[str, Callable]) -> list[str]:
@@ -142,16 +219,18 @@ def _numpy_bytes(arguments: Arguments) -> list[bytes]:
     return [leaf.tobytes() for leaf in jax.tree.leaves(arguments) if isinstance(leaf, np.ndarray)]
 
 
-def _first_call(name: str, fn: Callable, arguments: Arguments) -> tuple[float, Any]:
+def _first_call(name: str, fn: Callable, arguments: Arguments, hints: list[str]) -> tuple[float, Any]:
     start = perf_counter()
     try:
         result = jax.block_until_ready(fn(*arguments[0], **arguments[1]))
     except Exception as error:
-        # A note keeps the error's own class and text, which say what is wrong.
+        # Notes keep the error's own class and text, which say what is wrong.
         error.add_note(
             f"The variant {name!r} raised this in its first call. Call it alone with the same arguments "
             "until it works, then compare."
         )
+        for hint in hints:
+            error.add_note(hint)
         raise
     return perf_counter() - start, result
 

@@ -108,6 +108,20 @@ def test_a_function_decides_when_given():
     assert "Arrays are not equal" in message(ValueError, 1, 2, check=np.testing.assert_array_equal)
 
 
+@pytest.mark.parametrize(
+    "check", [lambda a, b: a == b, lambda a, b: {"x": True}, lambda a, b: a[:0] == b[:0]]
+)
+def test_a_function_that_gives_several_answers_is_told_to_give_one(check):
+    text = message(TypeError, jnp.ones(2), jnp.ones(2), check=check)
+    assert text.startswith("`check` must return one truth value, and returned a ")
+    assert text.endswith(" of several. Put `jnp.all` around an array, `jax.tree.all` around a tree.")
+
+
+def test_an_array_of_one_truth_value_is_an_answer():
+    assert agree(jnp.ones(2), jnp.ones(2), check=jnp.array_equal) == ()
+    assert "disagree according to `check`" in message(ValueError, 1, 2, check=jnp.array_equal)
+
+
 def test_none_checks_nothing():
     assert agree(object(), "x", check=None) == ()
 

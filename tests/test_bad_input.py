@@ -122,6 +122,13 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "compare, no array": (lambda: compare(lambda x: "text", ones()), TypeError, "returns a str at result"),
     "compare, deleted": (lambda: compare(double, deleted()), ValueError, "argument args[0] was deleted"),
     "compare, donates": (lambda: compare(donates, ones()), ValueError, "donates its argument args[0]"),
+    "compare, donates a keyword": (
+        lambda: jg.compare({"f": jax.jit(plain, donate_argnames="x")}, x=ones()),
+        ValueError,
+        "donates its argument kwargs['x']",
+    ),
+    "compare, setup deleted": (lambda: jg.compare({"f": double}, setup=deleted), ValueError, "`setup` returned args[0]"),
+    "compare, many checks": (lambda: pair(plain, check=lambda a, b: a == b), TypeError, "`check` must return one"),
     "compare, in jit": (lambda: in_jit(lambda x: compare(double, x)), RuntimeError, TRACED),
     "compare, in vmap": (lambda: in_vmap(lambda x: compare(double, x)), RuntimeError, TRACED),
     "phases, not callable": (lambda: jg.phases(ones()), TypeError, "`fn` must be a function"),

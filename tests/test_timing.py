@@ -5,6 +5,7 @@ import json
 import warnings
 from functools import partial
 from html import unescape
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -239,6 +240,17 @@ def test_compiling_inside_the_blocks_is_counted_for_the_right_function():
     assert measured.compiled == [0, measured.rounds]
 
 
+def test_what_making_the_arguments_compiles_is_not_the_functions_doing():
+    machine, count = Machine(), [0]
+
+    def fresh():
+        count[0] += 1
+        return (), {}
+
+    bench = machine.bench(machine.function(1e-3), once=True, compiles=lambda: count[0], fresh=fresh)
+    assert measure(bench).compiled == [0]
+
+
 @pytest.mark.parametrize("was_on", [True, False])
 def test_the_garbage_collector_is_off_inside_the_blocks_and_then_as_before(was_on):
     machine, states = Machine(), []
@@ -313,6 +325,88 @@ def test_setup_makes_fresh_arguments_so_that_donating_functions_can_be_compared(
         result = quick({"donates": add, "keeps": jax.jit(lambda x: x + 1)}, setup=lambda: jnp.ones(5))
     assert {timing.calls_per_block for timing in result.timings} == {1}
     assert "fresh arguments for every call" in repr(result)
+
+
+class State(NamedTuple):
+    weight: object
+    steps: object
+
+
+def test_a_named_tuple_of_setup_is_one_argument():
+    result = quick({"a": lambda state: state.weight}, setup=lambda: State(jnp.ones(3), jnp.zeros(3)))
+    assert result.baseline == "a"
+
+
+class Box:
+    def __init__(self, content):
+        self.content = content
+
+
+@pytest.mark.parametrize(
+    ("wrap", "what"),
+    [
+        (Box, "`Box`, which JAX cannot look into"),
+        (lambda y: {"y": y, "box": Box(y)}, "`Box`, which JAX cannot look into"),
+        (lambda y: None, "nothing to wait for"),
+    ],
+)
+@pytest.mark.parametrize("check", [None, lambda a, b: True])
+def test_a_result_that_cannot_be_waited_for_is_noted(wrap, what, check):
+    result = quick({"array": jnp.sin, "kept": lambda x: wrap(jnp.sin(x))}, jnp.ones(3), check=check)
+    assert (
+        f"'kept' returns {what}: unless it waits itself, its time may be that of starting the work only. Return "
+        "the arrays, or wait inside the variant with `jax.block_until_ready`."
+    ) in result.notes
+    assert "waits included" not in repr(result)
+    assert not any("'array' returns" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("value", [1.0, np.ones(3), "text", np.float32(1), (jnp.ones(2), None)])
+def test_a_result_that_is_there_at_once_needs_no_note(value):
+    result = quick({"a": lambda: value}, check=None)
+    assert not any("'a' returns" in note for note in result.notes)
+    assert "warm, interleaved, waits included" in repr(result)
+
+
+def test_a_guard_against_transfers_is_about_the_variants_only():
+    x = jnp.ones(3)
+    with jax.transfer_guard("disallow"):
+        result = quick({"sin": jax.jit(jnp.sin), "again": jax.jit(lambda x: jnp.sin(x))}, x)
+    assert result.speedup("again").value > 0
+
+
+def sample(x, seed=0):
+    return x + seed
+
+
+SWALLOWED = (
+    "`seed` is an option of `compare`, and 'a', which has a parameter of that name, was called without it. To pass "
+    "it on, write `lambda *args: f(*args, seed=...)`."
+)
+
+
+@pytest.mark.parametrize("fn", [sample, jax.jit(sample), partial(sample)])
+def test_an_option_that_was_meant_for_the_variant_is_noted(fn):
+    assert SWALLOWED in quick({"a": fn}, jnp.ones(3), seed=7).notes
+
+
+@pytest.mark.parametrize(
+    ("fn", "args", "options"),
+    [
+        (sample, (np.ones(3),), {}),  # nothing was given
+        (sample, (np.ones(3), 3), {"seed": 7}),  # the variant has its own
+        (lambda x, **seed: x, (np.ones(3),), {"seed": 7}),
+        (np.sin, (np.ones(3),), {"seed": 7}),
+    ],
+)
+def test_an_option_that_was_meant_for_compare_is_not_noted(fn, args, options):
+    assert not any("is an option of" in note for note in quick({"a": fn}, *args, **options).notes)
+
+
+def test_an_option_that_the_variant_misses_is_a_hint_at_its_error():
+    with pytest.raises(TypeError, match="missing 1 required") as caught:
+        compare({"a": lambda x, seed: x + seed}, np.ones(3), seed=7)
+    assert caught.value.__notes__[-1] == SWALLOWED
 
 
 def test_a_variant_that_compiles_at_every_call_gets_a_note():
@@ -516,6 +610,34 @@ def test_a_variant_that_donates_is_told_of_setup():
 
     text = refused(ValueError, {"gives away": gives_away}, jnp.ones(3))
     assert "'gives away' donates its argument args[0], so no second call can use it. Pass `setup=" in text
+
+
+def test_a_variant_that_donates_a_keyword_is_told_how_to_use_setup():
+    def gives_away(x, *, buffer):
+        y = buffer + x
+        buffer.delete()
+        return y
+
+    text = refused(ValueError, {"a": gives_away}, setup=lambda: jnp.ones(3), buffer=jnp.ones(3))
+    assert text == (
+        "The variant 'a' donates its argument kwargs['buffer'], so no second call can use it. `setup` makes fresh "
+        "arguments for every call, but positional ones only: wrap the variants, as in `lambda x, y: f(x, y=y)`, and "
+        "let it make this one, too."
+    )
+
+
+def test_a_setup_that_forgets_to_copy_is_told_so():
+    def gives_away(x):
+        y = x + 1
+        x.delete()
+        return y
+
+    x = jnp.ones(3)
+    text = refused(ValueError, {"a": gives_away}, setup=lambda: (x,))
+    assert text == (
+        "`setup` returned args[0] deleted, most likely because an earlier call donated it. Return a copy: "
+        "`setup=lambda: (x.copy(),)`."
+    )
 
 
 @pytest.mark.parametrize("transform", [jax.jit, jax.vmap, jax.grad])
