@@ -13,7 +13,7 @@ import numpy as np
 from jitguide import _render
 from jitguide._agreement import is_number
 from jitguide._comparison import Comparison
-from jitguide._timing import compare
+from jitguide._timing import NOTHING, busy_notes, compare
 from jitguide._variants import refuse_tracing
 
 if TYPE_CHECKING:
@@ -41,11 +41,28 @@ class Scaling:
         """The names of the variants."""
         return tuple(timing.name for timing in self.comparisons[0].timings)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what to bear in mind, each with its sizes unless it holds for all of them."""
+        sizes: dict[str, list[float]] = {}
+        for size, found in zip(self.sizes, self.comparisons, strict=True):
+            for note in found.notes:
+                # That small calls cost what any call costs is seen where the curves level off.
+                if NOTHING not in note and note not in busy_notes(found.busy_cores):
+                    sizes.setdefault(note, []).append(size)
+        busiest = max(found.busy_cores or 0.0 for found in self.comparisons)
+        return (*map(self._with_sizes, sizes, sizes.values()), *busy_notes(busiest, "up to "))
+
+    def _with_sizes(self, note: str, sizes: list[float]) -> str:
+        if len(sizes) == len(self.sizes):
+            return note
+        return f"{'Size' if len(sizes) == 1 else 'Sizes'} {', '.join(f'{size:g}' for size in sizes)}: {note}"
+
     def crossover(self, a: str, b: str) -> float | None:
-        """Return the size from which on `b` is faster than `a`, the faster one below; None if there is none.
+        """Return the size from which on `b` is faster than `a`; None if there is none.
 
         Only sizes at which one of the two is clearly faster count. The crossing is interpolated between
-        the last one that `a` wins and the next one, which `b` wins, on logarithmic axes.
+        the last one that `a` wins and the next one, from which on `b` wins, on logarithmic axes.
 
         Args:
             a: Name of the variant that is faster at small sizes.
@@ -59,7 +76,9 @@ class Scaling:
             for size, found in zip(self.sizes, self.comparisons, strict=True)
             if found.verdict(b, over=a) in ("faster", "slower")
         ]
-        for (size, gain), (next_size, next_gain) in pairwise(clear):
+        if clear and clear[-1][1] < 0:  # in the end `a` is faster, whatever happens before
+            return None
+        for (size, gain), (next_size, next_gain) in reversed(list(pairwise(clear))):
             if gain < 0 < next_gain:
                 part = gain / (gain - next_gain)
                 return math.exp((1 - part) * math.log(size) + part * math.log(next_size))
@@ -80,13 +99,20 @@ class Scaling:
             for size, found in zip(self.sizes, self.comparisons, strict=True)
         ]
 
+    def _below(self) -> list[str]:
+        """Return the notes and how the times were taken, as far as it is the same at all sizes."""
+        first, *rest = (found._how.split(", ") for found in self.comparisons)
+        common = [part for part in first if all(part in parts for parts in rest)]
+        rounds = [found.timings[0].n for found in self.comparisons]
+        return [*self.notes, ", ".join(["medians", *common, f"at least {min(rounds)} rounds"])]
+
     def __repr__(self) -> str:
         numeric = range(len(self.names) + 1)
-        return _render.table(self._header(), self._rows(), numeric=numeric)
+        return _render.table(self._header(), self._rows(), numeric=numeric, notes=self._below())
 
     def _repr_html_(self) -> str:
         numeric = range(len(self.names) + 1)
-        return _render.html_table(self._header(), self._rows(), numeric=numeric)
+        return _render.html_table(self._header(), self._rows(), numeric=numeric, notes=self._below())
 
     def to_dict(self) -> dict[str, Any]:
         """Return sizes and comparisons as data that `json.dumps` accepts."""
@@ -103,7 +129,8 @@ def scaling(
 
     Args:
         variants: Names and functions, as for `compare`.
-        make_args: Takes a size and returns the positional arguments: a tuple of them, or a single one.
+        make_args: Takes a size and returns the positional arguments: a tuple of them, or a single one (such
+            as a named tuple).
         sizes: Positive numbers, increasing.
         **compare_options: Options of `compare`, except `setup`; `budget` is 0.2 seconds for each variant and
             size by default.
@@ -131,7 +158,7 @@ def scaling(
     comparisons = []
     for size in sizes:
         made = make_args(size)
-        comparisons.append(compare(variants, *(made if isinstance(made, tuple) else (made,)), **options))
+        comparisons.append(compare(variants, *(made if type(made) is tuple else (made,)), **options))
     return Scaling(sizes, tuple(comparisons))
 
 

@@ -3,6 +3,8 @@
 import inspect
 import json
 import math
+from html import unescape
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +16,12 @@ from jitguide._scaling import _OPTIONS, Scaling, scaling
 from jitguide._timing import compare
 
 
-def comparison(a, b, noise=0.0):
+def comparison(a, b, noise=0.0, **changes):
     def timing(name, seconds):
         rng = np.random.default_rng(0)
         return Timing(name, tuple(seconds * np.exp(noise * rng.normal(size=40))), 1, 1.0)
 
-    return Comparison((timing("numpy", a), timing("jit", b)), "numpy", None, "cpu")
+    return Comparison((timing("numpy", a), timing("jit", b)), "numpy", None, "cpu", **changes)
 
 
 def curve(gains):
@@ -40,6 +42,11 @@ def test_a_size_at_which_neither_clearly_wins_does_not_count():
 @pytest.mark.parametrize("gains", [[2.0, 4.0], [0.5, 0.6], [1.0, 1.0], [2.0, 0.5], [2.0]])
 def test_without_a_crossing_there_is_none(gains):
     assert curve(gains).crossover("numpy", "jit") is None
+
+
+def test_a_crossing_that_does_not_last_is_none():
+    assert curve([0.5, 2.0, 0.5]).crossover("numpy", "jit") is None
+    assert curve([0.5, 2.0, 0.5, 2.0]).crossover("numpy", "jit") == pytest.approx(10**3.5)
 
 
 def test_the_order_of_the_names_says_who_wins_below():
@@ -108,9 +115,53 @@ def test_the_views_name_the_winner_of_each_size():
         "  10  500 µs  1.0 ms  numpy",
         " 100  1.0 ms  1.0 ms  no clear winner",
         "1000  2.0 ms  1.0 ms  jit",
+        "medians, warm, interleaved, waits included, at least 40 rounds",
     ]
     assert "no clear winner" in curve([1.0])._repr_html_()
     assert len(json.loads(json.dumps(curve([0.5, 2.0]).to_dict()))["comparisons"]) == 2
+
+
+def test_the_notes_of_the_comparisons_stand_below_with_their_sizes():
+    compiled, off = "'jit' compiled 30 programs.", "`jax_disable_jit` is on."
+    busy = "Other programs kept {}0.8 cores busy: trust the ratios more than the times."
+    found = Scaling(
+        (10, 100, 1000),
+        (
+            comparison(1, 2, notes=(compiled, off), busy_cores=0.1),
+            comparison(1, 2, notes=(compiled, off, busy.format("")), busy_cores=0.8),
+            comparison(
+                1,
+                2,
+                notes=("Only 4.", off, "'jit': a jitted call that does nothing takes 5 µs here."),
+                _how="warm, interleaved, one call a block",
+            ),
+        ),
+    )
+    assert found.notes == (
+        "Sizes 10, 100: 'jit' compiled 30 programs.",
+        "`jax_disable_jit` is on.",
+        "Size 1000: Only 4.",
+        busy.format("up to "),
+    )
+    below = [*found.notes, "medians, warm, interleaved, at least 40 rounds"]
+    assert repr(found).splitlines()[4:] == below
+    assert all(unescape(line) in unescape(found._repr_html_()) for line in below)
+
+
+def test_a_variant_that_compiles_at_every_call_gets_a_note_at_every_size():
+    again = {"again": lambda x: jax.jit(lambda y: y + 1)(x)}
+    notes = scaling(again, jnp.ones, [1, 2], budget=0.01).notes
+    assert any("'again' compiled " in note for note in notes)
+
+
+class State(NamedTuple):
+    weight: object
+    steps: object
+
+
+def test_a_named_tuple_is_one_argument():
+    found = scaling({"a": lambda state: state.weight}, lambda n: State(jnp.ones(n), n), [3], budget=0.01)
+    assert found.names == ("a",)
 
 
 @pytest.mark.parametrize(
