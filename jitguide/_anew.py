@@ -36,9 +36,16 @@ def jit_anew(fn: Callable) -> tuple[Any, tuple[str, ...]]:
     options = {name: getattr(info, name) for name in _OPTIONS if getattr(info, name, None)}
     if kvs := getattr(info, "compiler_options_kvs", None):
         options["compiler_options"] = dict(kvs)
-    shardings = getattr(info, "user_specified_in_shardings", False)
-    note = ("Shardings given to jit are left out: arguments keep their own.",) if shardings else ()
-    return jax.jit(_renewed(plain), **options), note
+    lost = [name for name in ("device", "backend") if getattr(info, name, None) is not None]
+    for name in ("in_shardings", "out_shardings"):
+        if (tree := getattr(info, f"{name}_treedef", None)) is not None:
+            options[name] = jax.tree.unflatten(tree, getattr(info, f"{name}_leaves"))
+    if any(
+        leaf is not None for name in ("in", "out") for leaf in getattr(info, f"{name}_layouts_leaves", ())
+    ):
+        lost.append("layouts")
+    note = (f"Given to jit and not kept, so that this may be another program: {', '.join(lost)}.",)
+    return jax.jit(_renewed(plain), **options), note if lost else ()
 
 
 def _renewed(fn: Callable) -> Callable:

@@ -13,8 +13,9 @@ import jax
 import jax.stages
 
 from jitguide import _events, _render
-from jitguide._agreement import is_number
+from jitguide._agreement import Check, is_number
 from jitguide._anew import jit_anew, unbound
+from jitguide._donation import copies, donates_any, donates_object
 from jitguide._timing import compare, time_alone
 from jitguide._variants import Arguments, refuse_deleted, refuse_tracing
 
@@ -47,13 +48,14 @@ class Phases:
     _jitted: Callable | None = field(default=None, repr=False, compare=False)
     _fresh: Callable[[], Arguments] | None = field(default=None, repr=False, compare=False)
     _donates: bool = field(default=False, repr=False, compare=False)
+    _owners: int = field(default=0, repr=False, compare=False)  # arguments before those of the reader
 
     @property
     def first_call(self) -> float:
         """Seconds of the four steps together."""
         return self.trace + self.lower + self.compile + self.first_run
 
-    def break_even(self, eager: float | Callable) -> float:
+    def break_even(self, eager: float | Callable, *, check: Check = 1e-3) -> float:
         """Return after how many calls jit has taken no longer than not jitting, first call included.
 
         After n calls that is `n * eager` against `first_call + (n - 1) * steady`.
@@ -61,13 +63,16 @@ class Phases:
         Args:
             eager: Seconds of a call without jit; or the function, which is then timed side by side with the
                 jitted one on the same arguments.
+            check: How closely the results of that function have to agree with the jitted one's, as for
+                `compare`.
 
         Returns:
-            A whole number of calls, at least 1; infinity if a jitted call is no faster.
+            A whole number of calls, at least 1; infinity if a jitted call is not clearly faster. Where it is
+            only a little faster, the gain is known roughly, and so is the number.
 
         Raises:
-            TypeError: `eager` is neither a number nor a function.
-            ValueError: `eager` is not a positive number of seconds.
+            TypeError: `eager` is neither a number nor a function, or returns something that is no array.
+            ValueError: `eager` is not a positive number of seconds, or its results disagree.
 
         Example:
             >>> from jitguide._phases import Phases
@@ -77,7 +82,7 @@ class Phases:
             20.0
         """
         if callable(eager):
-            eager = self._seconds_of(eager)
+            eager = self._seconds_of(eager, check)
         if not is_number(eager):
             raise TypeError(
                 f"`eager` must be the seconds of a call without jit, or the function, and got {eager!r}. "
@@ -91,7 +96,7 @@ class Phases:
         saved = float(eager) - self.steady
         return float(max(math.ceil((self.first_call - self.steady) / saved), 1)) if saved > 0 else math.inf
 
-    def _seconds_of(self, eager: Callable) -> float:
+    def _seconds_of(self, eager: Callable, check: Check) -> float:
         if self._jitted is None or self._fresh is None:
             raise ValueError(
                 "`eager` is a function, and these phases hold no arguments to call it with. Pass its seconds."
@@ -99,26 +104,39 @@ class Phases:
         # Arguments travel as one pair, so that no keyword can clash with an option of `compare`.
         variants = {
             "jit": lambda arguments: self._jitted(*arguments[0], **arguments[1]),
-            "eager": lambda arguments: eager(*arguments[0], **arguments[1]),
+            "eager": lambda arguments: eager(*arguments[0][self._owners :], **arguments[1]),
         }
-        how = {"control": False, "budget": _STEADY_BUDGET}
-        if self._donates:
-            result = compare(variants, setup=lambda: (self._fresh(),), **how)
-        else:
-            result = compare(variants, self._fresh(), **how)
+        how = {"control": False, "budget": _STEADY_BUDGET, "check": check}
+        try:
+            if self._donates:
+                result = compare(variants, setup=lambda: (self._fresh(),), **how)
+            else:
+                result = compare(variants, self._fresh(), **how)
+        except Exception as error:
+            error.add_note(
+                "'jit' is the function given to `phases`, 'eager' the one given to `break_even`, which takes "
+                "`check` as `compare` does, and copies donated arguments itself."
+            )
+            raise
+        if result.verdict("eager") != "slower":
+            return self.steady  # a gain that cannot be told from noise is none
         # The ratio is sure where the times are not, so it is applied to the time that `steady` was.
         return self.steady / result.speedup("eager").value
 
-    def plot(self, ax: Axes | None = None, *, eager: float | Callable | None = None) -> Axes:
+    def plot(
+        self, ax: Axes | None = None, *, eager: float | Callable | None = None, check: Check = 1e-3
+    ) -> Axes:
         """Draw the steps of the first call as one stacked bar over a later call; needs matplotlib.
 
         Args:
             ax: Where to draw; a new figure if left out.
             eager: As for `break_even`, whose answer then stands beside the later call.
+            check: As for `break_even`.
         """
         from jitguide._plots import plot_phases
 
-        return plot_phases(self, None if eager is None else self.break_even(eager), ax)
+        even = None if eager is None else self.break_even(eager, check=check)
+        return plot_phases(self, even, ax)
 
     def _rows(self) -> list[tuple[str, str, str]]:
         rows = [
@@ -153,8 +171,10 @@ def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
     called before. Functions that are jitted inside it and known already are not traced again.
 
     Args:
-        fn: A plain function, or a jitted one, whose options (static and donated arguments) are kept.
-        *args: Positional arguments of the call. If `fn` donates them, copies are passed.
+        fn: A plain function, or a jitted one, whose options (static and donated arguments, shardings)
+            are kept.
+        *args: Positional arguments of the call. If `fn` donates them, copies are passed, and of the object
+            of a method as well.
         **kwargs: Keyword arguments of the call.
 
     Returns:
@@ -181,15 +201,26 @@ def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
         traced = _timed(seconds, "trace", lambda: jitted.trace(*owner, *args, **kwargs))
         lowered = _timed(seconds, "lower", lambda: traced.lower())
         _timed(seconds, "compile", lambda: lowered.compile())
-    call = functools.partial(jitted, *owner) if owner else jitted
-    donates = any(getattr(leaf, "donated", False) for leaf in jax.tree.leaves(lowered.args_info))
-    fresh = functools.partial(_copies, (args, kwargs)) if donates else lambda: (args, kwargs)
+    donates = donates_any(lowered.args_info)
+    if donates_object(owner, lowered.args_info[0]):
+        call, args = jitted, (*owner, *args)
+    else:
+        call, owner = functools.partial(jitted, *owner) if owner else jitted, ()
+    fresh = functools.partial(copies, (args, kwargs)) if donates else lambda: (args, kwargs)
     arguments = fresh()
     # The stages above have filled the caches of the function: this call traces and compiles nothing.
     _timed(seconds, "first_run", lambda: jax.block_until_ready(call(*arguments[0], **arguments[1])))
     steady = time_alone(call, fresh, once=donates, budget=_STEADY_BUDGET)
     notes += _notes(events)
-    return Phases(**seconds, steady=steady, notes=notes, _jitted=call, _fresh=fresh, _donates=donates)
+    return Phases(
+        **seconds,
+        steady=steady,
+        notes=notes,
+        _jitted=call,
+        _fresh=fresh,
+        _donates=donates,
+        _owners=len(owner),
+    )
 
 
 def _validate(fn: Any, arguments: Arguments) -> None:
@@ -224,9 +255,3 @@ def _notes(events: Iterable[_events.Event]) -> tuple[str, ...]:
             "program that was compiled."
         )
     return tuple(notes)
-
-
-def _copies(arguments: Arguments) -> Arguments:
-    return jax.block_until_ready(
-        jax.tree.map(lambda x: x.copy() if isinstance(x, jax.Array) else x, arguments)
-    )

@@ -1,5 +1,6 @@
 """The steps of a first call: that each is really paid, and what break-even says. No word about real times."""
 
+import dataclasses
 import json
 import math
 import warnings
@@ -10,6 +11,8 @@ import jax.numpy as jnp
 import pytest
 
 from jitguide import _events
+from jitguide._anew import jit_anew
+from jitguide._comparison import Comparison, Timing
 from jitguide._phases import Phases, phases
 from jitguide._watch import watch
 
@@ -102,6 +105,57 @@ def test_break_even_refuses_a_function_that_computes_something_else():
         phases(wave, jnp.ones(3)).break_even(lambda x: x + 5)
 
 
+def test_an_error_of_the_comparison_explains_the_names_in_it():
+    with pytest.raises(ValueError, match="disagree") as caught:
+        phases(wave, jnp.ones(3)).break_even(lambda x: x + 5)
+    assert caught.value.__notes__ == [
+        "'jit' is the function given to `phases`, 'eager' the one given to `break_even`, which takes `check` as "
+        "`compare` does, and copies donated arguments itself."
+    ]
+
+
+def test_the_results_need_not_agree_if_so_asked():
+    assert phases(wave, jnp.ones(3)).break_even(lambda x: x + 5, check=None) >= 1
+    assert phases(lambda x: None, jnp.ones(3)).break_even(lambda x: None, check=None) >= 1
+
+
+@pytest.mark.parametrize(
+    ("eager", "even"),
+    [
+        ((1.0,) * 20, math.inf),  # the same
+        ((1.01,) * 20, math.inf),
+        ((0.5, 3.0) * 10, math.inf),  # cannot tell
+        ((0.5,) * 20, math.inf),
+        ((2.0,) * 20, 20.0),
+    ],
+)
+def test_a_gain_that_cannot_be_told_from_noise_is_none(monkeypatch, eager, even):
+    timings = Timing("jit", (1.0,) * 20, 1, 1.0), Timing("eager", eager, 1, 1.0)
+    found = Comparison(timings, "jit", None, "cpu")
+    monkeypatch.setattr("jitguide._phases.compare", lambda *args, **options: found)
+    cost = by_hand(_jitted=wave, _fresh=lambda: ((), {}))
+    assert cost.break_even(wave) == even
+
+
+def test_shardings_given_to_jit_are_kept():
+    mesh = jax.make_mesh((1,), ("one",), devices=jax.devices()[:1])
+    split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("one"))
+    x = jnp.ones(4)
+    for options in ({"out_shardings": {"y": split}}, {"in_shardings": (split,)}, {"in_shardings": split}):
+        given = jax.jit(lambda x: {"y": x + 1}, **options)
+        anew, notes = jit_anew(given)
+        assert notes == ()
+        assert isinstance(anew(x)["y"].sharding, jax.sharding.NamedSharding)
+        assert anew(x)["y"].sharding == given(x)["y"].sharding
+        assert phases(given, x).notes == ()
+
+
+@pytest.mark.filterwarnings("ignore:backend and device argument on jit is deprecated")
+def test_an_option_that_cannot_be_kept_is_named():
+    cost = phases(jax.jit(wave, backend=jax.default_backend()), jnp.ones(3))
+    assert cost.notes == ("Given to jit and not kept, so that this may be another program: backend.",)
+
+
 def test_what_is_no_function_is_refused():
     with pytest.raises(TypeError, match="`fn` must be a function, and got a int, which cannot be called"):
         phases(3)
@@ -178,6 +232,36 @@ class Scale:
 
     def plain(self, x):
         return x * self.factor
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(eq=False)
+class Total:
+    sum: jax.Array
+
+    @partial(jax.jit, donate_argnums=0)
+    def add(self, x):
+        return Total(self.sum + x)
+
+    @partial(jax.jit, static_argnums=0, donate_argnums=1)
+    def of_static(self, x):
+        return x + 1
+
+
+@pytest.mark.filterwarnings("ignore:Some donated buffers")  # where a backend cannot donate, JAX says so
+def test_a_method_that_donates_its_object_leaves_the_readers_alone():
+    total, x = Total(jnp.ones(3)), jnp.ones(3)
+    cost = phases(total.add, x)
+    assert cost.break_even(lambda x: Total(total.sum + x)) >= 1
+    assert not total.sum.is_deleted()
+
+
+@pytest.mark.filterwarnings("ignore:Some donated buffers")  # where a backend cannot donate, JAX says so
+def test_a_static_object_is_the_same_one_in_every_call():
+    _events.ensure_listening()
+    with _events.recording() as events:
+        phases(Total(jnp.ones(3)).of_static, jnp.ones(3))
+    assert [event.phase for event in events if event.function == "of_static"] == ["trace", "lower", "compile"]
 
 
 @pytest.mark.filterwarnings("ignore:Some donated buffers")  # where a backend cannot donate, JAX says so
