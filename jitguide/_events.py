@@ -8,10 +8,11 @@ names of its events, so a self-test compiles a function of its own before anythi
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import jax
@@ -24,6 +25,7 @@ _PHASES = {
 }
 _CACHE_HIT = "/jax/compilation_cache/cache_hits"
 _PING = "/jitguide/ping"
+UNNAMED = "<unnamed function>"  # what JAX calls an object with `__call__`
 # Frames of these folders are never the reader's own line.
 _NOT_THE_READER = tuple(
     os.path.dirname(os.path.abspath(path)) + os.sep  # noqa: PTH100, PTH120 - pathlib costs more per frame
@@ -54,10 +56,13 @@ class _Local(threading.local):
         self.cache_hit = False
         self.pinged = False
         self.misses: int | None = None
+        self.error: BaseException | None = None  # that was being handled when a trace began
+        self.failed: set[str] = set()  # functions whose last trace raised
 
 
 _local = _Local()
 _lock = threading.Lock()
+_work: dict[str, int] = {}  # function -> how many phases ended, in all threads
 _verdict: bool | None = None  # of the self-test; None until it has run
 
 
@@ -67,13 +72,16 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
         if event == _PING:
             _local.pinged = True
         phase = _PHASES.get(event)
-        if phase is None or not _local.open or (phase == "trace" and _was_reused()):
+        if phase is None:
             return
-        if phase == "compile":
-            if _local.cache_hit:
-                phase = "read"
-            _local.cache_hit = False
         name = _plain_name(str(details.get("fun_name", "")))
+        if phase == "trace" and _was_reused(name):
+            return
+        _work[name] = _work.get(name, 0) + 1
+        if phase == "compile":
+            phase, _local.cache_hit = ("read" if _local.cache_hit else "compile"), False
+        if not _local.open:
+            return
         seen = Event(phase, name, float(seconds), _reader_line())
         for events in _local.open:
             events.append(seen)
@@ -81,12 +89,20 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
 
 def _on_start(event: str, *_: object, **__: object) -> None:
     if _PHASES.get(event) == "trace":
-        _local.misses = _trace_cache_misses()
+        _local.misses, _local.error = _trace_cache_misses(), sys.exc_info()[1]
 
 
-def _was_reused() -> bool:
-    """Return whether the trace that ends now was found in the cache: JAX reports those as well, at times."""
-    return _local.misses is not None and _local.misses == _trace_cache_misses()
+def _was_reused(name: str) -> bool:
+    """Return whether the trace that ends now was found in the cache: JAX reports those as well, at times.
+
+    A trace that raises leaves an entry in that cache, so the next one is found there although it runs. JAX
+    tells no more than a name, so the next one is the next of this name.
+    """
+    ran_before, raises = name in _local.failed, sys.exc_info()[1] is not _local.error
+    _local.error = None
+    (_local.failed.add if raises else _local.failed.discard)(name)
+    found = _local.misses is not None and _local.misses == _trace_cache_misses()
+    return found and not (ran_before or raises)
 
 
 def _trace_cache_misses() -> int | None:
@@ -150,6 +166,18 @@ def recording() -> Iterator[list[Event]]:
 def open_lists() -> list[list[Event]]:
     """Return the open lists of this thread; for callers that cannot afford a context manager."""
     return _local.open
+
+
+def reported_name(fun: Callable) -> str:
+    """Return the name under which JAX reports a function: that of a partial is the inner one."""
+    while isinstance(fun, functools.partial) and not hasattr(fun, "__name__"):
+        fun = fun.func
+    return getattr(fun, "__name__", UNNAMED)
+
+
+def work_on(function: str) -> int:
+    """Return a number that grows with each phase that JAX does for functions of this name in any thread."""
+    return _work.get(function, 0)
 
 
 def can_count() -> bool:

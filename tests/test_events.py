@@ -1,0 +1,77 @@
+"""A trace counts when the body ran: after a failed trace as well, and not when JAX only looked it up."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jitguide import _events
+from jitguide._seen import assert_traces
+from jitguide._watch import watch
+
+
+def x3():
+    return jnp.asarray(np.ones(3, np.float32))
+
+
+def failing_twice():
+    runs = []
+
+    @jax.jit
+    def fails_twice(x):
+        runs.append(1)
+        if len(runs) < 3:
+            raise KeyError("k")
+        return x
+
+    return fails_twice, runs
+
+
+def test_each_trace_of_a_call_that_fails_at_first_is_counted():
+    f, runs = failing_twice()
+    x = x3()
+    with watch() as seen:
+        for _ in range(2):
+            with pytest.raises(KeyError):
+                f(x)
+        f(x)
+    assert len(runs) == seen.count("trace", f) == 3
+
+
+def test_a_failed_trace_outside_of_the_block_is_known_inside():
+    f, _ = failing_twice()
+    x = x3()
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            f(x)
+    with assert_traces(1, of=f):
+        f(x)
+    with assert_traces(0, of=f):
+        f(x)
+
+
+def test_an_exception_that_is_being_handled_is_not_that_of_the_trace():
+    jitted, x = jax.jit(lambda x: x * 12), x3()
+    jitted.lower(x)
+    try:
+        raise KeyError("k")
+    except KeyError:
+        with assert_traces(0, of="<lambda>"):
+            jitted(x)
+    assert _events._local.error is None
+
+
+@pytest.mark.parametrize("name", ["f", "<unnamed function>"])
+def test_work_is_counted_by_name_in_all_threads(name):
+    before = _events.work_on(name)
+    _events._on_duration("/jax/core/compile/backend_compile_duration", 0.1, fun_name=f"jit({name})")
+    assert _events.work_on(name) == before + 1
+
+
+def test_a_read_that_nobody_recorded_does_not_make_a_read_of_the_next_compile():
+    compiled = "/jax/core/compile/backend_compile_duration"
+    _events._on_event("/jax/compilation_cache/cache_hits")
+    _events._on_duration(compiled, 0.1, fun_name="jit(before)")
+    with _events.recording() as events:
+        _events._on_duration(compiled, 0.1, fun_name="jit(now)")
+    assert [(e.phase, e.function) for e in events] == [("compile", "now")]
