@@ -34,7 +34,7 @@ _NOT_COUNTED = (
 )
 # More rows than this are not read; the first and the last tell what happens.
 _MAX_ROWS = 40
-_NEED_NO_ADVICE = ("first call", "raised")
+_NEED_NO_ADVICE = ("first call", "first call without error", "raised")
 _HEADER = ("call", "outcome", "seconds", "trace", "lower", "compile", "why")
 _NUMERIC = (2, 3, 4, 5)
 _MINOR = (3, 4, 5)  # the phases: a narrow screen has room for them or for the reasons
@@ -46,11 +46,12 @@ class Call:
 
     Attributes:
         index: Its number, from 1.
-        outcome: The deepest thing it made JAX do; one of `OUTCOMES`.
+        outcome: The deepest thing it made JAX do, or "raised"; one of `OUTCOMES`.
         seconds: Until the call returned. JAX may still be computing the result then.
         trace: Seconds of tracing; None if there was none.
         lower: Seconds of lowering to StableHLO; None if there was none.
         compile: Seconds in XLA, or of reading from the persistent cache; None if there was neither.
+        compiled: Whether XLA compiled it, which a call that raised when its program ran did as well.
         reason: Why it was not a hit; None for a hit.
         signature: The call as jit sees it; empty for a hit, which is too quick to write one down.
     """
@@ -63,6 +64,7 @@ class Call:
     compile: float | None = None
     reason: Reason | None = None
     signature: str = ""
+    compiled: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON-ready data."""
@@ -126,8 +128,8 @@ class CallLog:
 
     @property
     def compiles(self) -> int:
-        """How many calls compiled; a program read from the persistent cache is not compiled."""
-        return self.counts.get("compiled", 0)
+        """How many calls compiled, those that raised later included; a program read from the persistent cache is not compiled."""
+        return sum(_has_compiled(call) for call in list(self._work.values()))
 
     @property
     def hits(self) -> int:
@@ -140,8 +142,9 @@ class CallLog:
         Raises:
             AssertionError: Another number did; the message says which calls, and why.
             TypeError: `expected` is no number.
+            ValueError: `expected` is negative.
         """
-        self._assert("compiled", self.compiles, expected, lambda call: call.outcome == "compiled")
+        self._assert("compiled", self.compiles, expected, _has_compiled)
 
     def assert_traces(self, expected: int) -> None:
         """Fail unless exactly `expected` calls traced since the start or the last `reset`.
@@ -149,6 +152,7 @@ class CallLog:
         Raises:
             AssertionError: Another number did; the message says which calls, and why.
             TypeError: `expected` is no number.
+            ValueError: `expected` is negative.
         """
         self._assert("traced", self.traces, expected, lambda call: call.trace is not None)
 
@@ -186,6 +190,10 @@ class CallLog:
         """Return the calls and their counts as JSON-ready data."""
         calls = [call.to_dict() for call in self.calls]
         return {"function": self.__name__, "counts": self.counts, "traces": self.traces, "calls": calls}
+
+
+def _has_compiled(call: Call) -> bool:
+    return call.compiled or call.outcome == "compiled"
 
 
 def require_count(expected: Any) -> None:

@@ -7,18 +7,30 @@ and picks an unfit earlier call at times. So signatures are compared here, and n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from jitguide._reasons import KINDS, TRACE, Reason, reaches, reason
+import jax.tree_util as tree
+
+from jitguide._reasons import COMPILE, FAST, KINDS, TRACE, Reason, reaches, reason
 from jitguide._signature import Argument, Leaf, Signature, show
 
 _MAX_ALSO = 2
 # Containers whose own data are keys or nothing; other nodes keep static fields there.
 _CONTAINERS = (dict, tuple, list, type(None))
-_DONE_BEFORE = "the work was done before, by `lower`, `trace` or another jit of the same function."
+# They leave out of sight what else differs in the same place.
+_HIDING = ("number of arguments", "default left out", "static field")
+_DONE_BEFORE = {
+    COMPILE: "its trace was there before, from `lower`, `trace`, another jit, a function around it or a call "
+    "that raised. Only the rest was done now.",
+    FAST: "the program was there before. Only the fast path is new.",
+}
+_NOT_THE_CAUSE = "that alone makes no new program, and no other difference was found."
 
 
-def explain(name: str, now: Signature, earlier: Sequence[Signature], layer: str) -> Reason:
+def explain(
+    name: str, now: Signature, earlier: Sequence[Signature], layer: str, raised: bool = False
+) -> Reason:
     """Return why a call did work down to `layer`, given the signatures that had been seen before.
 
     Args:
@@ -26,21 +38,26 @@ def explain(name: str, now: Signature, earlier: Sequence[Signature], layer: str)
         now: Signature of the call.
         earlier: Signatures that are in JAX's caches, oldest first.
         layer: How deep the call went: `TRACE`, `COMPILE` or `FAST`.
+        raised: Whether there were calls that raised; they are not among `earlier`.
     """
     if not earlier:
-        return reason("first call", name, advice="" if layer == TRACE else _DONE_BEFORE)
-    best = min(
-        (differences(signature, now) for signature in reversed(earlier)),
-        key=lambda found: (len(found), -len(_fitting(found, layer))),
+        kind = "first call without error" if raised else "first call"
+        return reason(kind, name, advice=_DONE_BEFORE.get(layer, ""))
+    found = min(
+        (differences(signature, now) for signature in reversed(earlier)),  # of equally near ones the latest
+        key=lambda found: _distance(found, layer),
     )
-    fitting = _fitting(best, layer)
-    if not best or (layer == TRACE and not fitting):
+    telling = _telling(found, layer)
+    if not found or (layer == TRACE and not telling):
         return reason("unknown", name)
-    main = (fitting or best)[0]
-    rest = [d.sentence for d in fitting[1:] if d.argument != main.argument]
+    if not telling:
+        return replace(found[0], advice=_NOT_THE_CAUSE)
+    deeper = [d for d in telling if not reaches(d.kind, layer)]  # it would trace, and the trace was there
+    main = (deeper or telling)[0]
+    rest = [d.sentence for d in telling if d.argument != main.argument]
     more = [f"{len(rest) - _MAX_ALSO} further differences"] if len(rest) > _MAX_ALSO else []
-    advice = main.advice if fitting else _DONE_BEFORE
-    return Reason(main.kind, main.argument, main.before, main.now, advice, (*rest[:_MAX_ALSO], *more))
+    advice = _DONE_BEFORE[layer] if deeper else main.advice
+    return replace(main, advice=advice, also=(*rest[:_MAX_ALSO], *more))
 
 
 def differences(before: Signature, now: Signature) -> list[Reason]:
@@ -49,8 +66,21 @@ def differences(before: Signature, now: Signature) -> list[Reason]:
     return sorted(found, key=lambda d: (KINDS.index(d.kind), d.argument))
 
 
-def _fitting(found: list[Reason], layer: str) -> list[Reason]:
-    return [d for d in found if reaches(d.kind, layer)]
+def _telling(found: list[Reason], layer: str) -> list[Reason]:
+    """Return the differences that reach `layer`, or deeper: a shallower one is the cause of nothing here."""
+    return [d for d in found if reaches(d.kind, layer) or reaches(d.kind, TRACE)]
+
+
+def _distance(found: list[Reason], layer: str) -> tuple:
+    """Return how far an earlier call is, so that the nearest is the one a reader would compare with."""
+    telling = _telling(found, layer)
+    return (
+        any(not reaches(d.kind, layer) for d in telling),  # it has another trace, and this call reused one
+        any(d.kind == "tree structure" for d in telling),  # the leaves cannot be compared at all
+        len({d.argument for d in telling}),
+        sum(d.kind in _HIDING for d in telling),
+        len(telling),
+    )
 
 
 def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
@@ -124,7 +154,10 @@ def _structure(name: str, before: Argument, now: Argument) -> Reason:
     same_kind = None not in kinds and kinds[0][0] is kinds[1][0] and old.num_leaves == new.num_leaves
     if same_kind and not issubclass(kinds[0][0], _CONTAINERS):
         return reason("static field", name + path, show(kinds[0][1]), show(kinds[1][1]))
-    return reason("tree structure", name + path, _node(old), _node(new))
+    words = [_node(old), _node(new)]
+    if words[0] == words[1]:
+        words[1] += " with other keys or static parts"
+    return reason("tree structure", name + path, *words)
 
 
 def _first_difference(old: Any, new: Any, path: str = "") -> tuple[str, Any, Any]:
@@ -133,16 +166,18 @@ def _first_difference(old: Any, new: Any, path: str = "") -> tuple[str, Any, Any
         pairs = list(zip(old.children(), new.children(), strict=False))
         for i, (a, b) in enumerate(pairs):
             if a != b and len(pairs) == len(old.children()) == len(new.children()):
-                return _first_difference(a, b, path + _step(old.node_data(), i))
+                return _first_difference(a, b, path + _step(old, i))
     return path, old, new
 
 
-def _step(data: tuple, i: int) -> str:
-    kind, keys = data
-    if issubclass(kind, dict) and keys is not None:
-        return f"[{list(keys)[i]!r}]"
-    fields = getattr(kind, "_fields", None)  # a namedtuple
-    return f".{fields[i]}" if fields else f"[{i}]"
+def _step(structure: Any, i: int) -> str:
+    """Return how a child of a node is written in Python, such as `.weights` or `['x']`."""
+    try:
+        node = structure.unflatten(range(structure.num_leaves))  # numbers stand in for the leaves
+        children, _ = tree.tree_flatten_with_path(node, is_leaf=lambda part: part is not node)
+        return tree.keystr(children[i][0])
+    except Exception:  # a container may refuse numbers
+        return f"[{i}]"
 
 
 def _node(structure: Any) -> str:
@@ -177,11 +212,11 @@ def _with_weakness(leaf: Leaf) -> str:
 
 
 def _placement(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
-    if None in (before.sharding, now.sharding):
-        return  # a NumPy array or a Python number goes where the others are
-    if before.committed != now.committed:
+    if bool(before.committed) != bool(now.committed):
         words = ("not committed", "committed")
         yield reason("committedness", name, words[bool(before.committed)], words[bool(now.committed)])
+    if None in (before.sharding, now.sharding):
+        return  # a NumPy array or a Python number goes where the others are
     if before.sharding != now.sharding:
         # A mesh is part of an array's type, even a mesh of one device: going there traces again.
         moved = type(before.sharding) is type(now.sharding) and _is_single(before) and _is_single(now)

@@ -21,10 +21,16 @@ _KINDS = {
         "This is the first call of {argument}",
         "jit traces, lowers and compiles once for each kind of call. Warm up before you time.",
     ),
+    "first call without error": _Kind(
+        (TRACE, COMPILE, FAST),
+        "this is the first call of {argument} that did not raise",
+        "a call that raises in its trace leaves no program, so all the work was done now.",
+    ),
     "new function object": _Kind(
         (TRACE,),
-        "{argument} is a new function object from a place that made one before",
-        "jit remembers by function object. Make the function and its jit once, outside the loop.",
+        "{argument} is a new function object, made by the same code as one before",
+        "jit remembers by function object. If both are meant to be one, make the function and its jit once, "
+        "outside the loop.",
     ),
     "configuration": _Kind(
         (TRACE, COMPILE, FAST),
@@ -127,6 +133,11 @@ _KINDS = {
         "the first such call of {argument} raised, and JAX has kept such calls off the fast path since",
         "`clear_cache()` of the function brings them back. Call it once when the cause is mended.",
     ),
+    "other thread": _Kind(
+        (FAST,),
+        "another thread traced or compiled {argument} during this call, which may have waited for it",
+        "call the function once before the threads start.",
+    ),
     "disabled": _Kind(
         (FAST,),
         "`jax.disable_jit` is in effect",
@@ -135,7 +146,7 @@ _KINDS = {
     "raised": _Kind(
         (),
         "{argument} raised {now}",
-        "nothing was kept from this call.",
+        "no new program was made.",
     ),
     "caches cleared": _Kind(
         (TRACE, COMPILE, FAST),
@@ -144,13 +155,13 @@ _KINDS = {
     ),
     "not watched then": _Kind(
         (TRACE, COMPILE, FAST),
-        "{argument} is called in a way that it was not compiled for before it was watched",
+        "{argument} is called in another way than before it was watched",
         "the earlier calls are not known here. Watch the function from its first call on to see what changed.",
     ),
     "unknown": _Kind(
         (TRACE, COMPILE, FAST),
         "{argument} did more work than its arguments explain",
-        "no difference to an earlier call was found. Set `jax_explain_cache_misses` and repeat: JAX logs "
+        "no difference to an earlier call explains it. Set `jax_explain_cache_misses` and repeat: JAX logs "
         "its own view.",
     ),
 }

@@ -1,7 +1,8 @@
 """What one call looks like to `jax.jit`: the part of the call that JAX's caches look at.
 
 A signature keeps shapes and types, never the arrays, and can be taken after the call: an array that was
-donated still knows its type. Static values are kept, as JAX keeps them too.
+donated still knows its type. Static values are kept, as JAX keeps them too. A watched function keeps them after its
+caches were cleared as well, to tell a call that JAX has forgotten from a new one.
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ def signature_of(
         kwargs: Keyword arguments.
         static: Names of static parameters, in addition to those that JAX tells.
     """
-    parameters = _parameters(fn)
-    names = {*static, *_static_names(fn, parameters)}
+    parameters = parameters_of(fn)
+    names = {*static, *static_names(fn, parameters)}
     arguments = {}
     for name, owner, keyword, value in _spelled(parameters, args, kwargs):
         arguments[name] = _argument(name, keyword, value, owner in names or name in names)
@@ -120,6 +121,19 @@ def signature_of(
         if p.default is not inspect.Parameter.empty and p.name not in arguments
     }
     return Signature(arguments, _settings(), defaults)
+
+
+def outline_of(args: tuple, kwargs: Mapping[str, Any]) -> tuple[Any, tuple]:
+    """Return the structure and the shapes of a call, which are equal for calls with equal signatures."""
+    leaves, structure = tree.tree_flatten((args, dict(kwargs)))
+    return structure, tuple(getattr(leaf, "shape", ()) for leaf in leaves)
+
+
+def has_outline_among(outlines: Iterable[tuple[Any, tuple]], args: tuple, kwargs: Mapping[str, Any]) -> bool:
+    """Return whether a call has one of some outlines; a hundred times as quick as taking its signature."""
+    structure = tree.tree_structure((args, dict(kwargs)))
+    alike = [outline for outline in outlines if outline[0] == structure]
+    return bool(alike) and outline_of(args, kwargs) in alike
 
 
 def show(value: object) -> str:
@@ -139,14 +153,16 @@ def show(value: object) -> str:
     return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
 
 
-def _parameters(fn: Callable) -> list[inspect.Parameter]:
+def parameters_of(fn: Callable) -> list[inspect.Parameter]:
+    """Return the parameters of a function; none for the few callables of C that do not tell."""
     try:
         return list(inspect.signature(fn).parameters.values())
-    except (TypeError, ValueError):  # a few callables of C have no signature
+    except (TypeError, ValueError):
         return []
 
 
-def _static_names(fn: Callable, parameters: list[inspect.Parameter]) -> set[str]:
+def static_names(fn: Callable, parameters: list[inspect.Parameter]) -> set[str]:
+    """Return the names of the parameters that jit holds static, as far as JAX tells."""
     info = getattr(fn, "_jit_info", None)  # private: without it, pass `static` to `watch`
     names = set(getattr(info, "static_argnames", None) or ())
     order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -14,10 +14,10 @@ import jax.stages
 from jitguide import _events
 from jitguide._calls import CallLog
 from jitguide._history import history_of
-from jitguide._jitted import require_jitted
+from jitguide._jitted import refuse_bound_method, require_jitted, static_names_in
 from jitguide._reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._seen import Seen
-from jitguide._signature import signature_of
+from jitguide._signature import outline_of, signature_of
 
 # Outcome of a call by the deepest phase that it reached, from the shallowest to the deepest.
 _OUTCOMES = {
@@ -26,6 +26,8 @@ _OUTCOMES = {
     "read": "read from the persistent cache",
     "compile": "compiled",
 }
+_KEPT = "the program is kept. The error came when it ran."
+_MAY_BE_KEPT = "whether a program was made is not known."
 
 
 @overload
@@ -45,6 +47,7 @@ def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watch
 
     Raises:
         TypeError: `fn` is not a jitted function, or `static` holds something that is no name.
+        ValueError: `static` names something that is no parameter, or that jit traces.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -57,37 +60,15 @@ def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watch
         >>> print(double.last.reason)
         `x` changed shape, float32[3] → float32[4]: jit compiles once per shape. Pad to a few sizes, or mask.
     """
-    static = _names(static)
     if fn is None:
         if static:
             raise TypeError("`static` goes with a function, and `fn` is None. Write watch(fn, static=...).")
         return Seen()
     if isinstance(fn, Watched):
-        return Watched(fn._fn, static)
-    _refuse_bound_method(fn)
+        fn = fn._fn
+    refuse_bound_method(fn)
     require_jitted("watch(fn)", fn)
-    return Watched(fn, static)
-
-
-def _names(static: Any) -> tuple[str, ...]:
-    """Return the names in `static`; a single one may stand alone, as in `jax.jit`."""
-    names = (static,) if isinstance(static, str) or not isinstance(static, Iterable) else tuple(static)
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(
-                f"`static` must hold names of parameters, and holds {name!r} of type {type(name).__name__}. "
-                'Write `static=["n"]`.'
-            )
-    return names
-
-
-def _refuse_bound_method(fn: Any) -> None:
-    if isinstance(fn, types.MethodType) and isinstance(fn.__func__, jax.stages.Wrapped):
-        name = fn.__func__.__name__
-        raise TypeError(
-            f"watch(fn) needs the jitted function itself, and `{name}` is a method bound to an object. Watch "
-            "it where the class defines it: write `@watch` above the line with `jax.jit`."
-        )
+    return Watched(fn, static_names_in(static, fn))
 
 
 class Watched(CallLog):
@@ -104,7 +85,7 @@ class Watched(CallLog):
         self._size = getattr(fn, "_cache_size", None) or (lambda: None)  # private: finds "left the fast path"
         functools.update_wrapper(self, fn, updated=())
         self.__wrapped__ = getattr(fn, "__wrapped__", fn)
-        self._names = _names_in_events(self.__wrapped__)
+        self._name = _events.reported_name(self.__wrapped__)
         self._history = history_of(self.__wrapped__)
         self._can_count = False
         self._last_size = 0
@@ -115,23 +96,25 @@ class Watched(CallLog):
             return self._fn(*args, **kwargs)
         if not self._can_count:
             self._can_count = _events.can_count()
-        stack, events, size = _events.open_lists(), [], self._size()
+        stack, events = _events.open_lists(), []
+        before = (self._size(), self._history.count, _events.work_on(self._name))
         stack.append(events)
         start = perf_counter()
         try:
             out = self._fn(*args, **kwargs)
         except BaseException as error:
             stack.pop()
-            self._record(args, kwargs, events, perf_counter() - start, size, error)
+            self._record(args, kwargs, events, perf_counter() - start, before, error)
             raise
         seconds = perf_counter() - start
         stack.pop()
-        # A hit has to stay cheap: its arguments are not looked at.
-        first = (
-            self._can_count and not self._seconds
-        )  # it may have been compiled before it was watched, without a fast path
-        if first or events or size != self._size() or self._history.has_slow or jax.config.jax_disable_jit:
-            self._record(args, kwargs, events, seconds, size)
+        # A hit has to stay cheap: its arguments are looked at only where they may have no fast path. The first
+        # one always is, for the function may have been compiled before it was watched.
+        first = self._can_count and not self._seconds
+        changed = before[0] != self._size() or before[2] != _events.work_on(self._name)
+        odd = first or events or changed or jax.config.jax_disable_jit
+        if odd or self._history.may_be_slow(args, kwargs):
+            self._record(args, kwargs, events, seconds, before)
         else:
             self._add_hit(seconds)
         return out
@@ -142,12 +125,13 @@ class Watched(CallLog):
         kwargs: dict,
         events: list[_events.Event],
         seconds: float,
-        size: int | None,
+        before: tuple[int | None, int, int],
         error: BaseException | None = None,
     ) -> None:
-        phases = {e.phase: e.seconds for e in events if e.function in self._names}  # the outermost ends last
+        own = (event for event in events if event.function in (self._name, _events.UNNAMED))
+        phases = {event.phase: event.seconds for event in own}  # the outermost ends last
         try:
-            outcome, why, signature = self._explain(args, kwargs, phases, size, error)
+            outcome, why, signature = self._explain(args, kwargs, phases, before, error)
         except Exception:  # whatever is odd about the arguments must not break the reader's call
             outcome, why, signature = ("raised" if error else _deepest(phases) or "not counted"), None, ""
         if outcome == "hit":
@@ -158,6 +142,7 @@ class Watched(CallLog):
             trace=phases.get("trace"),
             lower=phases.get("lower"),
             compile=phases.get("compile", phases.get("read")),
+            compiled="compile" in phases,
             reason=why,
             signature=signature,
         )
@@ -167,35 +152,46 @@ class Watched(CallLog):
         args: tuple,
         kwargs: dict,
         phases: dict[str, float],
-        before: int | None,
+        before: tuple[int | None, int, int],
         error: BaseException | None,
     ) -> tuple[str, Reason | None, str]:
-        after, name = self._size(), self.__name__
-        if before is not None and before < self._last_size:
+        after, size = self._size(), before[0]
+        unseen = size is not None and size > self._last_size  # calls that went past this object
+        if size is not None and size < self._last_size:
             self._history.forget()
         self._last_size = after or 0
         signature = signature_of(self._fn, args, kwargs, self._static)
-        grown = after is not None and before is not None and after > before
+        grown = after is not None and size is not None and after > size
         if error is not None:
-            if grown:
-                self._history.note_failure(signature)
-            return "raised", reason("raised", name, now=type(error).__name__), str(signature)
+            kept = bool(phases.keys() & {"compile", "read"})
+            self._history.note_error(signature, outline_of(args, kwargs), kept=kept, grown=grown)
+            return "raised", self._raised(error, kept), str(signature)
         if jax.config.jax_disable_jit:
-            return "left the fast path", reason("disabled", name), str(signature)
+            return "left the fast path", reason("disabled", self.__name__), str(signature)
         outcome = _deepest(phases)
         if outcome is None and not (self._can_count and _events.is_listening()):
             _events.ensure_listening()
             return "not counted", None, str(signature)
-        slow = (outcome is not None or grown or not self._worked) and self._has_effects(args, kwargs)
-        if outcome is None and not (grown or slow or self._history.is_slow(signature)):
+        first, self._worked = not self._worked, True
+        asked = outcome is not None or grown or first
+        slow = outline_of(args, kwargs) if asked and self._has_effects(args, kwargs) else None
+        busy = outcome is None and before[2] != _events.work_on(self._name)
+        if outcome is None and not (busy or grown or slow or self._history.is_slow(signature)):
+            if first or not self._seconds:
+                self._history.note(signature)
             return "hit", None, ""
         layer = TRACE if "trace" in phases else FAST if outcome is None else COMPILE
-        met = bool(self.counts.keys() & {"hit", "left the fast path"})
-        why = self._history.learn(name, signature, layer, slow=slow, first=not self._worked, met=met)
-        self._worked = True
+        met = unseen or bool(self.counts.keys() & {"hit", "left the fast path"})
+        known = {"first": first, "met": met, "since": before[1], "busy": busy}
+        why = self._history.learn(self.__name__, signature, layer, slow=slow, **known)
         if outcome is None and why.kind == "unknown":  # another thread's call made the fast path grow
             return "hit", None, ""
         return outcome or "left the fast path", why, str(signature)
+
+    def _raised(self, error: BaseException, kept: bool) -> Reason:
+        sure = self._can_count and _events.is_listening()
+        advice = _KEPT if kept else "" if sure else _MAY_BE_KEPT
+        return reason("raised", self.__name__, now=type(error).__name__, advice=advice)
 
     def _has_effects(self, args: tuple, kwargs: dict) -> bool:
         """Return whether this kind of call always goes through Python; quick, as the trace is there."""
@@ -240,13 +236,6 @@ class Watched(CallLog):
 def _deepest(phases: dict[str, float]) -> str | None:
     done = [outcome for phase, outcome in _OUTCOMES.items() if phase in phases]
     return done[-1] if done else None
-
-
-def _names_in_events(fun: Callable) -> frozenset[str]:
-    """Return the names under which JAX may report a function: that of a partial is the inner one."""
-    while isinstance(fun, functools.partial) and not hasattr(fun, "__name__"):
-        fun = fun.func
-    return frozenset({getattr(fun, "__name__", "<unnamed function>"), "<unnamed function>"})
 
 
 def _find_top_level_test() -> Callable[[], bool]:

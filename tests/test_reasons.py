@@ -1,6 +1,8 @@
 """Reasons are full sentences with an advice, and the nearest earlier call is the one compared."""
 
+import dataclasses
 import json
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +45,8 @@ def test_the_sample_sentence():
 
 def test_no_earlier_call_is_a_first_call():
     assert explain("fn", sign(1.0), [], TRACE).kind == "first call"
-    assert "done before" in explain("fn", sign(1.0), [], FAST).advice
+    assert explain("fn", sign(1.0), [], FAST).advice.startswith("the program was there before")
+    assert explain("fn", sign(1.0), [], COMPILE).advice.startswith("its trace was there before")
 
 
 def test_the_nearest_earlier_call_is_compared_not_the_last():
@@ -113,3 +116,134 @@ def test_a_reason_is_data():
     found = reason("dtype", "x", "float32[]", "int32[]")
     assert isinstance(found, Reason)
     assert json.loads(json.dumps(found.to_dict()))["sentence"] == "`x` changed dtype, float32[] → int32[]"
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Model:
+    w: Any
+    b: Any
+    act: str = dataclasses.field(default="relu", metadata={"static": True})
+
+
+@jax.tree_util.register_pytree_node_class
+class Guarded:
+    """A container that takes no numbers in place of its leaves, and has no names for its children."""
+
+    def __init__(self, *children):
+        if any(isinstance(child, int) for child in children):
+            raise TypeError("no number")
+        self.children = children
+
+    def tree_flatten(self):
+        return self.children, None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+NEAREST = {
+    "a spelling and a value": (
+        [sign(zeros(3), 0.5), sign(zeros(3))],
+        sign(zeros(3), zeros(2)),
+        ("shape", "y", "float32[]"),
+    ),
+    "the last call of two that differ in one argument": (
+        [sign(zeros(3)), sign(zeros(3), 0.5)],
+        sign(zeros(3), jnp.float32(0.5)),
+        ("weak type", "y", "weak float32[] (Python float)"),
+    ),
+    "a structure and a leaf": (
+        [sign(Pair(1.0, zeros(3))), sign(Pair(1.0, (zeros(3), 1.0))), sign(Pair(1.0, zeros(3)))],
+        sign(Pair(1.0, (zeros(3), zeros(2)))),
+        ("shape", "x.b[1]", "float32[]"),
+    ),
+    "many leaves before a structure": (
+        [sign({k: zeros(2) for k in "abcdef"}), sign({k: zeros(2) for k in "abcde"})],
+        sign({k: zeros(3) for k in "abcdef"}),
+        ("shape", "x['a']", "float32[2]"),
+    ),
+    "a static field before a structure": (
+        [sign(Model(zeros(3), 1.0)), sign(Model(zeros(3), None))],
+        sign(Model(zeros(3), 1.0, "gelu")),
+        ("static field", "x", "('relu',)"),
+    ),
+    "a NumPy array does not count": (
+        [sign(np.zeros(8, np.float32)), sign(zeros(8, dtype="bfloat16"))],
+        sign(zeros(9)),
+        ("shape", "x", "float32[8]"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("earlier", "now", "expected"), NEAREST.values(), ids=NEAREST)
+def test_the_call_to_compare_with_is_the_one_that_tells_most(earlier, now, expected):
+    found = explain("fn", now, earlier, TRACE)
+    assert (found.kind, found.argument, found.before) == expected
+
+
+def committed(x):
+    return jax.device_put(x, jax.devices()[0])
+
+
+def test_a_reused_trace_is_explained_by_a_call_with_that_trace():
+    earlier = [sign(zeros(8)), sign(committed(zeros(4)))]
+    found = explain("fn", sign(committed(zeros(8))), earlier, COMPILE)
+    assert (found.kind, found.advice) == (
+        "committedness",
+        reason("committedness", "x").advice,
+    )
+
+
+def test_a_trace_from_elsewhere_is_named_where_no_earlier_call_has_it():
+    found = explain("fn", sign(committed(zeros(8))), [sign(zeros(4))], COMPILE)
+    assert (found.kind, found.also) == ("shape", ())
+    assert found.advice.startswith("its trace was there before, from `lower`, `trace`, another jit")
+    found = explain("fn", sign(zeros(8)), [sign(zeros(4))], FAST)
+    assert found.advice == "the program was there before. Only the fast path is new."
+
+
+def test_a_trace_is_not_blamed_on_a_far_call_when_a_near_one_explains_nothing():
+    earlier = [sign(zeros(3)), sign(zeros(4))]
+    assert explain("fn", sign(np.zeros(3, np.float32)), earlier, TRACE).kind == "unknown"
+    found = explain("fn", sign(np.zeros(3, np.float32)), earlier, COMPILE)
+    assert (found.kind, found.advice) == (
+        "input kind",
+        "that alone makes no new program, and no other difference was found.",
+    )
+
+
+def test_a_committed_array_in_place_of_a_numpy_array_is_another_program():
+    found = explain("fn", sign(committed(zeros(3))), [sign(np.zeros(3, np.float32))], COMPILE)
+    assert (found.kind, found.before, found.now) == ("committedness", "not committed", "committed")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "argument"),
+    [
+        (Model(1.0, 2.0), Model(1.0, None), "x.b"),
+        (Model((1.0, Pair(1.0, 2.0)), None), Model((1.0, Pair(1.0, None)), None), "x.w[1].b"),
+        (Guarded(1.0, 2.0), Guarded(1.0, None), "x[1]"),
+        ((None, {"a": 1.0}), (None, {"a": None}), "x[1]['a']"),
+    ],
+)
+def test_an_argument_is_written_as_in_python(before, now, argument):
+    (found,) = differences(sign(before), sign(now))
+    assert (found.kind, found.argument) == ("tree structure", argument)
+
+
+def test_two_structures_never_read_the_same():
+    (found,) = differences(sign(Model(1.0, None)), sign(Model(1.0, 2.0, "gelu")))
+    assert (found.before, found.now) == ("Model of 2", "Model of 2 with other keys or static parts")
+
+
+def test_calls_that_raised_make_the_next_one_not_the_first():
+    found = explain("fn", sign(1.0), [], TRACE, raised=True)
+    assert found.sentence == "This is the first call of `fn` that did not raise"
+    assert "or a call that raised" in explain("fn", sign(1.0), [], COMPILE, raised=True).advice
