@@ -21,6 +21,8 @@ from jitguide._errors._text import clean, first_sentence
 # reported. The list is fixed because JAX has no public way to ask for a default.
 _JAX_DEFAULTS: Mapping[str, Any] = {
     "jax_check_tracer_leaks": False,
+    "jax_compiler_enable_remat_pass": True,
+    "jax_cpu_enable_async_dispatch": True,
     "jax_debug_infs": False,
     "jax_debug_key_reuse": False,
     "jax_debug_nans": False,
@@ -28,7 +30,9 @@ _JAX_DEFAULTS: Mapping[str, Any] = {
     "jax_default_prng_impl": "threefry2x32",
     "jax_disable_jit": False,
     "jax_disable_most_optimizations": False,
+    "jax_enable_checks": False,
     "jax_enable_compilation_cache": True,
+    "jax_enable_pgle": False,
     "jax_explain_cache_misses": False,
     "jax_log_compiles": False,
     "jax_no_execution": False,
@@ -37,8 +41,10 @@ _JAX_DEFAULTS: Mapping[str, Any] = {
     "jax_numpy_dtype_promotion": "standard",
     "jax_numpy_rank_promotion": "allow",
     "jax_platforms": None,
+    "jax_threefry_gpu_kernel_lowering": False,
     "jax_threefry_partitionable": True,
     "jax_transfer_guard": None,
+    "jax_use_shardy_partitioner": True,
     "jax_use_simplified_jaxpr_constants": False,
 }
 # Effort levels are enumerations in some versions and text in others; "UNKNOWN" leaves the choice to XLA.
@@ -49,6 +55,7 @@ _ENVIRONMENT = (
     "NVIDIA_TF32_OVERRIDE",
     "OMP_NUM_THREADS",
     "TF_GPU_ALLOCATOR",
+    "XLA_CLIENT_MEM_FRACTION",
     "XLA_PYTHON_CLIENT_ALLOCATOR",
     "XLA_PYTHON_CLIENT_MEM_FRACTION",
     "XLA_PYTHON_CLIENT_PREALLOCATE",
@@ -71,8 +78,8 @@ class DeviceReport:
         cores: Number of cores that this process may use.
         x64: Whether 64-bit types are on.
         matmul_precision: The default precision of matrix products; None is the backend's own choice.
-        settings: Pairs of name and value: the options of JAX that differ from their defaults, the XLA flags,
-            and related environment variables.
+        settings: Pairs of name and value: the options of JAX that change what is computed or how fast, where
+            they differ from their defaults; the XLA flags; and related environment variables.
         compilation_cache: Whether compiled programs are kept on disk.
         load: Mean number of running processes over the last minute, None where the system does not say.
         problem: A sentence that says why there is no device, None when there is one.
@@ -192,13 +199,18 @@ def memory_limit(device: Any) -> int | None:
 
 
 def _changed_options() -> list[tuple[str, str]]:
-
-    def changed(name: str, default: Any) -> bool:
-        value = getattr(jax.config, name, default)
-        return value != default and getattr(value, "name", value) != default
-
     known = {**_JAX_DEFAULTS, **_EFFORT_DEFAULTS}
-    return [(name, _public(str(getattr(jax.config, name)))) for name, d in known.items() if changed(name, d)]
+    pairs = [(name, _option(name, default), default) for name, default in known.items()]
+    return [
+        (name, _public(str(value)))
+        for name, value, default in pairs
+        if value != default and getattr(value, "name", value) != default
+    ]
+
+
+def _option(name: str, default: Any) -> Any:
+    # An option of the whole process, such as that of asynchronous dispatch, is no attribute.
+    return getattr(jax.config, name, getattr(jax.config, "values", {}).get(name, default))
 
 
 def _environment(variables: Mapping[str, str]) -> list[tuple[str, str]]:

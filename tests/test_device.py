@@ -48,6 +48,25 @@ def test_settings_that_differ_from_their_defaults_are_listed() -> None:
     assert "jax_debug_nans" not in device_report().to_dict()["settings"]
 
 
+def test_an_option_that_is_no_attribute_is_listed_too() -> None:
+    names = ("jax_cpu_enable_async_dispatch", "jax_compiler_enable_remat_pass")
+    try:
+        for name in names:
+            jax.config.update(name, False)
+        settings = device_report().to_dict()["settings"]
+    finally:
+        for name in names:
+            jax.config.update(name, True)
+    assert {name: settings.get(name) for name in names} == dict.fromkeys(names, "False")
+    assert not set(names) & set(device_report().to_dict()["settings"])
+
+
+def test_both_names_of_the_share_of_memory_are_listed() -> None:
+    old, new = "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION"
+    for name in (old, new):
+        assert _device._environment({name: ".5"}) == [(name, ".5")]
+
+
 def test_x64_and_matmul_precision_have_a_row_of_their_own() -> None:
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         report = device_report()
