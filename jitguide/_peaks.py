@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Callable
@@ -128,17 +127,19 @@ def peaks(*, quick: bool = True) -> Peaks:
 
     Two programs are tried per size, a copy and a multiplication by a constant. Each reads and writes every
     byte once, into a donated buffer, so that no time goes into fresh memory; the faster one counts. The
-    result is kept for the life of the process, one per device.
+    result is kept for the life of the process, one per device and default precision of matrix products.
+    `jax.disable_jit` and transfer guards make no difference.
 
     Args:
-        quick: Take a few seconds. With False, take several times as long and find slightly higher rates.
+        quick: Take a few seconds. With False, take several times as long and find slightly higher rates,
+            which every later call returns, and `roofline` uses.
 
     Returns:
         A `Peaks`.
 
     Raises:
         TypeError: If `quick` is neither True nor False.
-        RuntimeError: If it is called inside a function that JAX traces.
+        RuntimeError: If it is called inside a function that JAX traces, or under a mesh of several devices.
 
     Example:
         >>> from jitguide import peaks
@@ -150,11 +151,25 @@ def peaks(*, quick: bool = True) -> Peaks:
             f"quick must be True or False, not {quick!r}. Write peaks(quick=False) for a longer measurement."
         )
     refuse_tracing("peaks", ())
-    (device,) = jax.block_until_ready(jnp.zeros(())).devices()
-    return _measure(device, quick)
+    with jax.disable_jit(False), jax.transfer_guard("allow"):
+        devices = jnp.zeros(()).devices()
+        if len(devices) > 1:
+            raise RuntimeError(
+                f"`peaks` measures one device, and a mesh of {len(devices)} is set. Call it outside "
+                "`jax.set_mesh`."
+            )
+        (device,) = devices
+        key = (device, jax.config.jax_default_matmul_precision)
+        known = _known.get((*key, False)) or _known.get((*key, quick))
+        if known is None:
+            known = _known[(*key, quick)] = _measure(device, quick)
+        return known
 
 
-@functools.cache
+# What was measured, by device, precision of matrix products, and whether it was quick.
+_known: dict[tuple[Any, Any, bool], Peaks] = {}
+
+
 def _measure(device: Any, quick: bool) -> Peaks:
 
     bursts = _QUICK_BURSTS if quick else _THOROUGH_BURSTS
@@ -172,18 +187,20 @@ def _fits(nbytes: int, device: Any) -> bool:
     return limit is None or nbytes <= _LARGEST_SHARE * limit
 
 
-def copier(nbytes: int) -> Callable[[], Any]:
+def copier(nbytes: int, device: Any = None) -> Callable[[], Any]:
     """Return a function that copies `nbytes` bytes per call into the buffer of its previous result.
 
-    The destination is donated, because fresh memory costs more than the copy itself from about 32 MiB on.
+    It works on `device`, or on the default device. The destination is donated, because fresh memory costs more than the copy itself from about 32 MiB on.
     """
     program = jax.jit(lambda source, _: jnp.copy(source), donate_argnums=1, keep_unused=True)
-    return _into_donated(program, (max(nbytes, 1),), "uint8")
+    return _into_donated(program, (max(nbytes, 1),), "uint8", device)
 
 
-def _into_donated(program: Callable[..., Any], shape: tuple[int, ...], dtype: str) -> Callable[[], Any]:
+def _into_donated(
+    program: Callable[..., Any], shape: tuple[int, ...], dtype: str, device: Any = None
+) -> Callable[[], Any]:
 
-    source, out = jnp.ones(shape, dtype), jnp.zeros(shape, dtype)
+    source, out = jnp.ones(shape, dtype, device=device), jnp.zeros(shape, dtype, device=device)
 
     def step() -> Any:
         nonlocal out

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import jax
 
-from jitguide import _render
+from jitguide import _counts, _render
+from jitguide._anew import unbound
 from jitguide._jitted import hint_at_static, require_function
 from jitguide._peaks import CopyPeak, MatmulPeak, copier, peaks, rate
 from jitguide._stats import Ratio
 from jitguide._timing import compare
 from jitguide._variants import refuse_deleted, refuse_tracing
+from jitguide._watch import Watched
 
 # Below this the cost of a call is most of the time of a copy: on a CPU a call took about 10 µs when measured,
 # and a copy of 1 MiB as long.
@@ -25,6 +26,10 @@ _LOOP_NOTE = "The program has a loop: XLA counts its body once, so operations an
 # From here on the C library was seen to hand out fresh pages for each result, at 5 times the time.
 _FRESH_BYTES = 32 * 2**20
 _FRESH_NOTE = "So large a result is fresh memory at each call, which the copy is spared; donation spares it."
+_ABOVE_NOTE = (
+    "More than the peak: the function reads only parts of its arguments, as `t[i]` does, or the peak was "
+    "measured while other programs ran. `peaks(quick=False)` measures it for longer."
+)
 _COUNT_NOTE = (
     "XLA's counts are estimates: what stays in cache counts as accessed, sin or exp as no operation."
 )
@@ -37,7 +42,7 @@ class Roofline:
     Attributes:
         copy_ratio: Time of the function over the time of copying the same bytes, with its interval.
         seconds: Median time of a call, wait included.
-        bytes_in: Bytes of the arguments.
+        bytes_in: Bytes of the arguments that the function uses.
         bytes_out: Bytes of the results.
         bytes_accessed: What XLA counts for all its kernels, None where not available.
         flops: Operations that XLA counts, None where not available.
@@ -62,7 +67,7 @@ class Roofline:
 
     @property
     def bytes_moved(self) -> int:
-        """Bytes that any program for this function moves, its arguments in and its results out."""
+        """Bytes of arguments and results; a function that reads parts of an argument, as `t[i]`, moves less."""
         return self.bytes_in + self.bytes_out
 
     @property
@@ -133,7 +138,8 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
     The copy is one more variant of the same interleaved measurement, so their ratio does not inherit the
     drift of the machine. The fractions of the peaks do, and are rougher. The model is the roofline of
     Williams, Waterman and Patterson (2009): a program can be no faster than its bytes at the peak bandwidth
-    and no faster than its operations at the peak rate.
+    and no faster than its operations at the peak rate. The compiled program is measured, under
+    `jax.disable_jit` too.
 
     Args:
         fn: A function that `jax.jit` accepts, or one that is jitted already, as it must be if it has static
@@ -146,7 +152,8 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
 
     Raises:
         TypeError: If `fn` is no function or a compiled program, or an argument is no array.
-        ValueError: If `fn` donates an argument, if one was deleted, or if there are no bytes to copy.
+        ValueError: If `fn` donates an argument or runs on several devices, if an argument was deleted, or if
+            there are no bytes to copy.
         RuntimeError: If it is called inside a function that JAX traces.
 
     Example:
@@ -157,15 +164,25 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
         (1048576, 1048576)
     """
     require_function("roofline(fn, ...)", fn)
+    fn, owner = unbound(fn)
+    fn, args = fn._fn if isinstance(fn, Watched) else fn, (*owner, *args)
     _refuse_arguments((args, kwargs))
-    jitted = fn if hasattr(fn, "lower") else jax.jit(fn)
+    with jax.disable_jit(False):
+        return _measured(fn if hasattr(fn, "lower") else jax.jit(fn), args, kwargs)
+
+
+def _measured(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Roofline:
     lowered = _lower(jitted, args, kwargs)
-    bytes_in, bytes_out, dtype = _traffic(lowered)
-    moved = bytes_in + bytes_out
+    _counts.refuse_donation(lowered)
     compiled = lowered.compile()
-    seconds, ratio = _timed(lambda: jitted(*args, **kwargs), copier(moved // 2))
-    cost, ceilings = _cost(compiled), peaks()
-    return Roofline(
+    device = _counts.only_device(compiled)
+    bytes_in, bytes_out, dtype = _counts.traffic(lowered, compiled)
+    moved = bytes_in + bytes_out
+    with jax.default_device(device), jax.transfer_guard("allow"):
+        copy, ceilings = copier(moved // 2, device), peaks()
+    seconds, ratio, notes = _timed(lambda: jitted(*args, **kwargs), copy)
+    cost = _counts.cost(compiled)
+    found = Roofline(
         copy_ratio=ratio,
         seconds=seconds,
         bytes_in=bytes_in,
@@ -176,60 +193,26 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
         copy_peak=ceilings.bandwidth(moved),
         matmul_peak=ceilings.flops(dtype),
         device=ceilings.device,
-        notes=_notes(compiled, bytes_in, bytes_out),
     )
+    return replace(found, notes=(*notes, *_notes(compiled, found)))
 
 
-def _traffic(lowered: Any) -> tuple[int, int, str]:
-    """Return the bytes of the arguments, those of the results, and the type of the largest result."""
-    inputs, outputs = jax.tree.leaves(lowered.args_info), jax.tree.leaves(lowered.out_info)
-    if any(getattr(leaf, "donated", False) for leaf in inputs):
-        raise ValueError(
-            "`fn` donates an argument, and roofline calls it many times with the same arguments. "
-            "Pass a version without `donate_argnums` and `donate_argnames`."
-        )
-    bytes_in, bytes_out = sum(map(_nbytes, inputs)), sum(map(_nbytes, outputs))
-    if bytes_in + bytes_out == 0:
-        raise ValueError(
-            "`fn` takes no bytes and returns none, so there is nothing to copy. Pass arrays that have elements."
-        )
-    return bytes_in, bytes_out, str(max(outputs or inputs, key=_nbytes).dtype)
-
-
-def _timed(function: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float, Ratio]:
+def _timed(function: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float, Ratio, tuple[str, ...]]:
+    """Return the seconds of a call, its time over that of the copy, and the notes on the measurement."""
     found = compare({"function": function, "copy": copy}, baseline="function", check=None, control=False)
     timing = next(t for t in found.timings if t.name == "function")
-    return timing.median, found.speedup("copy")
+    return timing.median, found.speedup("copy"), found.notes
 
 
-def _cost(compiled: Any) -> dict[str, float]:
-    """Return the usable counts of `cost_analysis`: it may fail, return None or a list, and hold -1 or NaN."""
-    try:
-        found = compiled.cost_analysis()
-    except Exception:  # each backend has its own way to refuse
-        return {}
-    if isinstance(found, list | tuple):
-        found = found[0] if found else None
-    wanted = {name: (found or {}).get(name) for name in ("flops", "bytes accessed")}
-    return {name: float(n) for name, n in wanted.items() if n is not None and n >= 0 and math.isfinite(n)}
-
-
-def _notes(compiled: Any, bytes_in: int, bytes_out: int) -> tuple[str, ...]:
-    try:
-        text = compiled.as_text() or ""
-    except Exception:  # not every backend gives its program away
-        text = ""
+def _notes(compiled: Any, found: Roofline) -> tuple[str, ...]:
     notes = {
-        _LOOP_NOTE: " while(" in text,
-        _SMALL_NOTE: bytes_in + bytes_out < _SMALL_BYTES,
-        _FRESH_NOTE: bytes_out >= _FRESH_BYTES and jax.default_backend() == "cpu",
+        _ABOVE_NOTE: found.bandwidth_fraction > 1,
+        _LOOP_NOTE: _counts.has_loop(compiled),
+        _SMALL_NOTE: found.bytes_moved < _SMALL_BYTES,
+        _FRESH_NOTE: found.bytes_out >= _FRESH_BYTES and jax.default_backend() == "cpu",
         _COUNT_NOTE: True,
     }
     return tuple(note for note, holds in notes.items() if holds)
-
-
-def _nbytes(leaf: Any) -> int:
-    return math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 0)
 
 
 def _percent(fraction: float | None, peak: str) -> str:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,10 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import _peaks, _roofline
+from jitguide import _counts, _peaks, _roofline
 from jitguide._peaks import CopyPeak, MatmulPeak, Peaks, best_seconds, copier, peaks, rate
 from jitguide._roofline import Roofline, roofline
 from jitguide._stats import Ratio
+from jitguide._watch import watch
 
 MIB = 2**20
 
@@ -30,9 +37,9 @@ CEILINGS = Peaks(
 def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace everything that is measured by fixed numbers: 100 µs a call, 2.7 times a copy."""
 
-    def timed(function: Any, copy: Any) -> tuple[float, Ratio]:
+    def timed(function: Any, copy: Any) -> tuple[float, Ratio, tuple[str, ...]]:
         jax.block_until_ready((function(), copy()))
-        return 1e-4, RATIO
+        return 1e-4, RATIO, ("From the comparison.",)
 
     monkeypatch.setattr(_roofline, "_timed", timed)
     monkeypatch.setattr(_roofline, "peaks", lambda: CEILINGS)
@@ -130,6 +137,42 @@ def test_rates_have_decimal_prefixes() -> None:
     ]
 
 
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Replace the measurement of peaks; return whether each was quick."""
+    found: list[bool] = []
+
+    def measure(_: Any, quick: bool) -> Peaks:
+        assert not jax.config.jax_disable_jit
+        found.append(quick)
+        return dataclasses.replace(CEILINGS, device=f"number {len(found)}")
+
+    monkeypatch.setattr(_peaks, "_known", {})
+    monkeypatch.setattr(_peaks, "_measure", measure)
+    return found
+
+
+def test_peaks_are_measured_with_jit_and_without_a_guard(measured: list[bool]) -> None:
+    with jax.disable_jit(), jax.transfer_guard("disallow"):
+        first = peaks()
+    assert peaks() is first
+
+
+def test_peaks_are_kept_by_precision(measured: list[bool]) -> None:
+    first = peaks()
+    with jax.default_matmul_precision("highest"):
+        assert peaks() is not first
+    assert peaks() is first
+
+
+def test_a_thorough_measurement_serves_all_later_calls(measured: list[bool]) -> None:
+    quick = peaks()
+    thorough = peaks(quick=False)
+    assert thorough is not quick
+    assert peaks() is peaks(quick=False) is thorough
+    assert measured == [True, False]
+
+
 # --- roofline ----------------------------------------------------------------------------------------------
 
 
@@ -171,6 +214,104 @@ def test_a_jitted_function_with_static_arguments_is_accepted() -> None:
     assert roofline(jitted, jnp.ones(8), 3).bytes_in == 32
 
 
+class Model:
+    @functools.partial(jax.jit, static_argnums=0)
+    def double(self, x: jax.Array) -> jax.Array:
+        return x * 2
+
+    watched = watch(double)
+
+    @functools.partial(jax.jit, keep_unused=False)
+    def step(self, x: jax.Array) -> jax.Array:
+        return self.weight + x  # type: ignore[attr-defined]
+
+
+class Registered(Model):
+    weight = np.ones(4, np.float32)
+
+
+jax.tree_util.register_pytree_node(Registered, lambda m: ((m.weight,), None), lambda _, c: _with_weight(*c))
+
+
+def _with_weight(weight: Any) -> Registered:
+    made = Registered()
+    made.weight = weight
+    return made
+
+
+@pytest.mark.usefixtures("fixed")
+def test_a_jitted_method_is_accepted() -> None:
+    assert roofline(Model().double, jnp.ones(8)).bytes_in == 32
+    assert roofline(Registered().step, jnp.ones(4)).bytes_in == 16 + 16
+
+
+@pytest.mark.usefixtures("fixed")
+def test_a_watched_method_is_measured_without_the_watching() -> None:
+    before = Model.watched.calls
+    assert roofline(Model().watched, jnp.ones(8)).bytes_in == 32
+    assert Model.watched.calls == before
+
+
+@pytest.mark.usefixtures("fixed")
+def test_an_argument_that_the_program_drops_does_not_count() -> None:
+    result = roofline(lambda unused, x: x * 2, [None, jnp.ones(MIB)], jnp.ones(8))
+    assert result.bytes_in == 32
+
+
+@pytest.mark.usefixtures("fixed")
+def test_more_than_the_peak_gets_a_note() -> None:
+    table = jnp.ones(2**22)
+    note = roofline(lambda t: t[:4], table).notes[1]  # 16 MiB in 100 µs are 160 GB/s
+    assert note.startswith("More than the peak: the function reads only parts of its arguments, as `t[i]`")
+    assert not any("More than the peak" in n for n in roofline(jnp.sin, jnp.ones(8)).notes)
+
+
+@pytest.mark.usefixtures("fixed")
+def test_notes_of_the_comparison_come_first() -> None:
+    assert roofline(jnp.sin, jnp.ones(8)).notes[0] == "From the comparison."
+
+
+@pytest.mark.usefixtures("fixed")
+def test_the_compiled_program_is_measured_without_jit_too() -> None:
+    seen = []
+    jitted = jax.jit(lambda x: seen.append(isinstance(x, jax.core.Tracer)) or x * 2)
+    with jax.disable_jit():
+        roofline(jitted, jnp.ones(8))
+    assert seen == [True]
+
+
+def test_several_devices_are_refused() -> None:
+    class Sharding:
+        device_set = frozenset({"one", "two"})
+
+    class Compiled:
+        input_shardings = ((Sharding(), None), {})
+        output_shardings = Sharding()
+
+    with pytest.raises(ValueError, match=r"^`fn` runs on 2 devices, and roofline holds it .* on one device"):
+        _counts.only_device(Compiled())
+
+
+def test_a_mesh_is_refused_by_peaks() -> None:
+    program = (
+        "import jax\nfrom jitguide import peaks\n"
+        "with jax.set_mesh(jax.make_mesh((2,), ('a',))):\n"
+        "    try: peaks()\n"
+        "    except RuntimeError as error: print(error)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=Path(__file__).parent.parent,
+        env=os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout == (
+        "`peaks` measures one device, and a mesh of 2 is set. Call it outside `jax.set_mesh`.\n"
+    )
+
+
 @pytest.mark.usefixtures("fixed")
 def test_a_loop_is_counted_once_and_the_reader_is_told() -> None:
     def once(x: jax.Array) -> jax.Array:
@@ -205,7 +346,7 @@ def test_counts_that_xla_does_not_give_are_not_available(answer: object) -> None
                 raise answer
             return answer
 
-    assert _roofline._cost(Compiled()) == {}
+    assert _counts.cost(Compiled()) == {}
 
 
 def test_a_list_of_counts_is_read_too() -> None:
@@ -213,7 +354,7 @@ def test_a_list_of_counts_is_read_too() -> None:
         def cost_analysis(self) -> object:
             return [{"flops": 3, "utilization0{}": 1.0}]
 
-    assert _roofline._cost(Compiled()) == {"flops": 3.0}
+    assert _counts.cost(Compiled()) == {"flops": 3.0}
 
 
 def test_missing_numbers_are_named_as_missing() -> None:
