@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import jax
 import jax.stages
 
 from jitguide import _jaxprs, _rules
+from jitguide._anew import unbound
 from jitguide._costs import Costs, compile_costs, run_costs
 from jitguide._jitted import require_jitted
 from jitguide._render import html_table
@@ -29,6 +29,10 @@ LOOKED_AT = (
     "host round trips",
     "break-even",
 )
+_UNKNOWN = (
+    "the function was compiled before, so the time of its compile is not known. A new process, without the "
+    "persistent cache, can tell."
+)
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,13 @@ class Findings:
         function: Name of the function.
         findings: The findings; empty if all is well.
         costs: Seconds of the phases and of one call; None where not measured.
-        note: What could not be looked at, if anything.
+        notes: What could not be looked at, and what else to bear in mind.
     """
 
     function: str
     findings: tuple[Finding, ...]
     costs: Costs
-    note: str = ""
+    notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -59,12 +63,14 @@ class Findings:
         return tuple(finding.kind for finding in self.findings)
 
     def _notes(self) -> list[str]:
-        return [line for line in (str(self.costs), self.note) if line]
+        return [line for line in (str(self.costs), *self.notes) if line]
 
     def _title(self) -> str:
         count = len(self.findings)
         if not count:
-            return f"{self.function}: nothing found. Looked at {', '.join(LOOKED_AT)}."
+            judged = self.costs.break_even is not None
+            looked_at = [what for what in LOOKED_AT if judged or what != "break-even"]
+            return f"{self.function}: nothing found. Looked at {', '.join(looked_at)}."
         return f"{self.function}: {count} finding{'s' if count > 1 else ''}"
 
     def __repr__(self) -> str:
@@ -90,7 +96,8 @@ def check(
     """Return what in a jitted function costs time or memory for nothing, found from example calls.
 
     Donated example arguments are copied first, so they stay usable. A function that calls back to Python is
-    traced and compiled, never run.
+    traced and compiled, never run. After how many calls the compile is earned back is known only if the
+    function had not been compiled before.
 
     Args:
         fn: A jitted function.
@@ -101,7 +108,8 @@ def check(
         kwargs: Keyword arguments of the example call, and of all `calls`.
 
     Raises:
-        TypeError: `fn` is not a jitted function, or cannot be called with the arguments.
+        TypeError: `fn` is not a jitted function, or cannot be called with the arguments; or an option is of the
+            wrong type.
         ValueError: An argument was deleted, so that the function cannot be run.
         RuntimeError: Called inside a function that is being traced.
 
@@ -113,35 +121,50 @@ def check(
         ('retrace',)
     """
     fn, bound = _unwrap(fn)
+    taken = _taken_as_options(fn, calls, run)
     examples = [bound + call for call in _validated(calls)]
     if args or kwargs or not examples:
         examples.insert(0, bound + args)
-    signatures = [_signature(fn, example, kwargs) for example in examples]
+    signatures = [_signature(fn, example, kwargs, taken) for example in examples]
     name, first, signature = getattr(fn, "__name__", "fn"), examples[0], signatures[0]
-    found = [*_rules.retraces(name, signatures), *_rules.statics(signatures)]
+    found, notes = [*_rules.retraces(name, signatures), *_rules.statics(signatures)], taken
     if not all(_rules.is_hashable(a.value) for a in signature.arguments.values() if a.static):
-        return Findings(name, tuple(found), Costs(), "Nothing else was looked at: it cannot be traced.")
+        notes.append("Nothing else was looked at: it cannot be traced.")
+        return Findings(name, tuple(found), Costs(), tuple(notes))
     costs, traced, lowered = compile_costs(fn, first, kwargs)
     found += [
         *_rules.carries(signature, traced),
         *_rules.constants(fn, traced),
         *_rules.unrolled(traced),
-        *_rules.donation(signature, lowered),
+        *_rules.donation(fn, signature, lowered),
     ]
     host = _jaxprs.host_calls(traced.jaxpr)
     found += _rules.host(host)
-    if run and not host and not _is_abstract(first, kwargs):
+    hidden = _why_not_run(host, first, kwargs)
+    if run and not hidden:
         refuse_deleted((first, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
         costs = run_costs(costs, fn, first, kwargs, copy=_donates(lowered))
         found += _rules.break_even(costs)
-    return Findings(name, tuple(found), costs)
+        if costs.break_even is None:
+            hidden = "JAX does not tell the plain function." if costs.plain is None else _UNKNOWN
+    if run and hidden:
+        notes.append(f"Break-even was not looked at: {hidden}")
+    return Findings(name, tuple(found), costs, tuple(notes))
+
+
+def _why_not_run(host: list, args: tuple, kwargs: dict[str, Any]) -> str:
+    if host:
+        return "the function calls back to Python, so it was not run."
+    if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves((args, kwargs))):
+        return "a `jax.ShapeDtypeStruct` has no numbers. Pass an array of that shape."
+    if jax.config.jax_disable_jit:
+        return "`jax_disable_jit` is on, so a jitted call runs one operation at a time. Switch it off."
+    return ""
 
 
 def _unwrap(fn: Any) -> tuple[Callable, tuple]:
     """Return the jitted function, and the object if it is a method of one."""
-    bound = ()
-    if isinstance(fn, types.MethodType) and isinstance(fn.__func__, jax.stages.Wrapped):
-        fn, bound = fn.__func__, (fn.__self__,)
+    fn, bound = unbound(fn)
     fn = fn._fn if isinstance(fn, Watched) else fn
     require_jitted("check(fn, ...)", fn)
     if not at_top_level():
@@ -150,6 +173,25 @@ def _unwrap(fn: Any) -> tuple[Callable, tuple]:
             "being traced. Call it outside of jit, grad and vmap."
         )
     return fn, bound
+
+
+def _taken_as_options(fn: Callable, calls: Any, run: Any) -> list[str]:
+    """Return a note for each option given that is a parameter of the function as well."""
+    try:
+        parameters = inspect.signature(fn).parameters
+    except (TypeError, ValueError):  # a few callables of C have no signature
+        parameters = {}
+    given = {"calls": not (isinstance(calls, tuple) and not calls), "run": run is not True}
+    notes = [
+        f"`{name}` is an option of `check` and did not reach the function. To pass one on, check "
+        f"`jax.jit(functools.partial(f, {name}=...))`."
+        for name, is_given in given.items()
+        if is_given and name in parameters
+    ]
+    if not isinstance(run, bool):
+        text = f"`run` must be True or False, and got {show(run)} of type {type(run).__name__}."
+        raise TypeError(" ".join([text, *notes[-1:]]))
+    return notes
 
 
 def _validated(calls: Any) -> list[tuple]:
@@ -163,15 +205,15 @@ def _validated(calls: Any) -> list[tuple]:
     return [tuple(call) for call in calls]
 
 
-def _signature(fn: Callable, args: tuple, kwargs: dict[str, Any]) -> Signature:
+def _signature(fn: Callable, args: tuple, kwargs: dict[str, Any], taken: list[str]) -> Signature:
     """Return the signature of an example call, after testing that JAX can trace its arguments."""
     name = getattr(fn, "__name__", "fn")
     try:
         inspect.signature(fn).bind(*args, **kwargs)
     except TypeError as error:
+        remedy = " ".join(taken) or "Pass example arguments after the function, as in a call of it."
         raise TypeError(
-            f"check(fn, ...) cannot call `{name}` with these arguments: {error}. Pass example arguments "
-            "after the function, as in a call of it."
+            f"check(fn, ...) cannot call `{name}` with these arguments: {error}. {remedy}"
         ) from None
     signature = signature_of(fn, args, kwargs)
     for argument in signature.arguments.values():
@@ -179,13 +221,9 @@ def _signature(fn: Callable, args: tuple, kwargs: dict[str, Any]) -> Signature:
             raise TypeError(
                 f"check(fn, ...) cannot trace `{name}`: argument `{argument.name}` is {show(argument.value)} "
                 f"of type {type(argument.value).__name__}, which is no array, number or tree of them. Pass "
-                f"an array, or name it in `static_argnames`."
+                f"an array, or make it static with `{_rules.option('static', fn, signature, argument.name)}`."
             )
     return signature
-
-
-def _is_abstract(args: tuple, kwargs: dict[str, Any]) -> bool:
-    return any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves((args, kwargs)))
 
 
 def _donates(lowered: jax.stages.Lowered) -> bool:

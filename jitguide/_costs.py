@@ -35,12 +35,15 @@ class Costs:
 
     @property
     def break_even(self) -> float | None:
-        """Calls until the compile is earned back; infinite without a clear gain, None if not measured."""
-        if None in (self.compile, self.jitted, self.plain):
+        """Calls until the compile is earned back; infinite without a clear gain, None if not known."""
+        if None in (self.jitted, self.plain):
             return None
-        once = sum(part or 0.0 for part in (self.trace, self.lower, self.compile))
         saved = self.plain - self.jitted
-        return once / saved if saved > _CLEAR_GAIN * self.plain else math.inf
+        if saved <= _CLEAR_GAIN * self.plain:
+            return math.inf  # however short the compile was
+        if self.compile is None:
+            return None
+        return sum(part or 0.0 for part in (self.trace, self.lower, self.compile)) / saved
 
     def __str__(self) -> str:
         parts = {"trace": self.trace, "lower": self.lower, "compile": self.compile}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import math
+import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -80,7 +82,7 @@ def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:
                 f"Static `{name}` = {value!r} is a float: each value of it compiles another program.",
                 "Make it an ordinary argument, unless it has only a few values.",
             )
-        elif not callable(value) and type(value).__eq__ is object.__eq__:
+        elif not callable(value) and _by_identity(value):
             yield _finding(
                 "static",
                 f"Static `{name}` is a `{type(value).__name__}`, which compares by identity: an equal object "
@@ -96,6 +98,13 @@ def is_hashable(value: Any) -> bool:
     except Exception:
         return False
     return True
+
+
+def _by_identity(value: Any) -> bool:
+    """Return whether there can be an equal object that JAX takes for another one."""
+    # Python 3.11 and 3.12 compare None by identity too; of these there is one object for each value.
+    single = (enum.Enum, types.NoneType, types.EllipsisType, types.ModuleType, jax.Device)
+    return type(value).__eq__ is object.__eq__ and not isinstance(value, single)
 
 
 def carries(signature: Signature, traced: Any) -> Iterator[Finding]:
@@ -152,15 +161,30 @@ def unrolled(traced: Any) -> Iterator[Finding]:
     """Find loops of Python that were written out into the program."""
     run = _jaxprs.unrolled(traced.jaxpr)
     if run is not None:
-        what = f"{run.times} copies of the same {run.body} operation{'s' if run.body > 1 else ''}"
+        what = f"{run.times} copies of the same {run.body} operation{'s' if run.body > 1 else ''} in a row"
+        place = _jaxprs.where(run.first)
+        begin = f"`{run.first.primitive.name}`{f' at {place}' if place else ''}"
+        remedy = "`jax.lax.fori_loop` or `scan`" if run.chained else "`jax.vmap`: no copy needs another one"
         yield _finding(
             "unrolled loop",
-            f"The program contains {what}, from `{run.first.primitive.name}` on: a Python loop was unrolled.",
-            "Compile time grows with the copies. Try `jax.lax.fori_loop` or `scan`, and measure both.",
+            f"The program contains {what}, from {begin} on, as a Python loop leaves them.",
+            f"Compile time grows with the copies. Try {remedy}, and measure both.",
         )
 
 
-def donation(signature: Signature, lowered: Any) -> Iterator[Finding]:
+def option(kind: str, fn: Callable, signature: Signature, name: str) -> str:
+    """Return the option of jit that picks an argument, "static" or "donate": by name where jit can."""
+    try:
+        parameter = inspect.signature(fn).parameters.get(name)
+    except (TypeError, ValueError):  # a few callables of C have no signature
+        parameter = None
+    unnamed = parameter is None or parameter.kind is parameter.POSITIONAL_ONLY
+    if unnamed and not signature.arguments[name].keyword:
+        return f"{kind}_argnums={list(signature.arguments).index(name)}"
+    return f"{kind}_argnames={name!r}"
+
+
+def donation(fn: Callable, signature: Signature, lowered: Any) -> Iterator[Finding]:
     """Find arguments whose memory a result could take over."""
     leaves = [(a.name, leaf) for a in signature.arguments.values() if not a.static for leaf in a.leaves]
     infos = jax.tree.leaves(lowered.args_info)
@@ -180,7 +204,8 @@ def donation(signature: Signature, lowered: Any) -> Iterator[Finding]:
         yield _finding(
             "donation",
             f"`{name}` has {size(saved)} in the shape and dtype of a result, and is not donated.",
-            f"If you do not need it after the call, `donate_argnames={name!r}` lets the result have it.",
+            f"If you do not need it after the call, `{option('donate', fn, signature, name)}` lets the result "
+            "have it.",
         )
 
 

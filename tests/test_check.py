@@ -1,8 +1,12 @@
 """Each rule of `check` finds its own fault, stays silent on sound code, and says what to do."""
 
+import enum
 import html
 import json
+import math
+import sys
 import time
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +36,11 @@ def only(fn, *args, **kwargs):
 def test_a_clean_function_is_said_to_be_clean():
     findings = check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3), run=False)
     assert findings.kinds == ()
-    assert repr(findings).startswith("<lambda>: nothing found. Looked at retraces, static values, ")
+    assert repr(findings).splitlines()[0] == (
+        "<lambda>: nothing found. Looked at retraces, static values, captured constants, unrolled loops, "
+        "donation, host round trips."
+    )
+    assert findings.notes == ()
     assert list(findings) == []
 
 
@@ -89,6 +97,15 @@ def test_a_static_object_that_compares_by_identity_is_found():
     assert found.sentence.startswith("Static `s` is a `Settings`, which compares by identity")
 
 
+class Mode(enum.Enum):
+    TRAIN = 1
+
+
+@pytest.mark.parametrize("value", [None, ..., Mode.TRAIN, math, jax.devices()[0]], ids=str)
+def test_a_static_value_of_which_there_is_one_object_is_not_mentioned(value):
+    assert check(jax.jit(lambda x, s: x, static_argnames="s"), ones(2), s=value, run=False).kinds == ()
+
+
 def test_sound_static_values_are_not_mentioned():
     fn = jax.jit(lambda x, n, f: f(x) * n, static_argnames=("n", "f"))
     assert check(fn, ones(2), n=3, f=jnp.sin, run=False).kinds == ()
@@ -119,10 +136,56 @@ def test_an_unrolled_loop_is_found_with_its_length_and_body():
             x = jnp.sin(x) * 1.5 + 1
         return x
 
+    line = sys._getframe().f_lineno - 3
     found = only(steps, ones(3))
     assert found.sentence == (
-        "The program contains 30 copies of the same 3 operations, from `sin` on: a Python loop was unrolled."
+        f"The program contains 30 copies of the same 3 operations in a row, from `sin` at test_check.py:{line} "
+        "on, as a Python loop leaves them."
     )
+    assert "`jax.lax.fori_loop` or `scan`" in found.advice
+
+
+def test_turns_that_do_not_need_each_other_are_for_vmap():
+    fn = jax.jit(lambda x: jnp.stack([jnp.sin(x[i]) * 2 for i in range(20)]))
+    assert "Try `jax.vmap`: no copy needs another one" in only(fn, ones(20)).advice
+
+
+@pytest.mark.parametrize("body", [jnp.sin, lambda x: x.at[0].set(1.0), jax.scipy.special.ndtri])
+def test_a_loop_around_one_call_is_found(body):
+    def repeat(x):
+        for _ in range(40):
+            x = body(x)
+        return x
+
+    found = only(jax.jit(repeat), ones(3))
+    assert "contains 40 copies of " in found.sentence
+
+
+def test_the_backward_pass_of_a_loop_is_found():
+    def loss(x):
+        for _ in range(30):
+            x = jnp.sin(x) * 1.5
+        return x.sum()
+
+    assert only(jax.jit(jax.grad(loss)), ones(3)).kind == "unrolled loop"
+
+
+NO_LOOPS = {
+    "written out": (lambda *xs: eval("+".join(f"xs[{i}]" for i in range(40)), {"xs": xs}), [1.0] * 40),
+    "polynomial": (lambda x: jax.scipy.special.ndtri(x) + jax.scipy.special.fresnel(x)[0], [np.ones(3)]),
+    "leaves": (
+        lambda p, g: jax.tree.map(lambda a, b: a - 0.1 * b * b, p, g),
+        [[np.ones(3)] * 40, [np.ones(3)] * 40],
+    ),
+    "a list stacked": (lambda xs: jnp.stack(xs), [[1.0] * 40]),
+    "an array unpacked": (lambda x: list(x), [np.ones(40)]),
+    "short": (lambda x: sum(jnp.sin(x + i) for i in range(7)), [1.0]),
+}
+
+
+@pytest.mark.parametrize(("fn", "args"), NO_LOOPS.values(), ids=NO_LOOPS)
+def test_a_repetition_without_a_loop_of_the_reader_is_not_mentioned(fn, args):
+    assert check(jax.jit(fn), *jax.tree.map(jnp.float32, args), run=False).kinds == ()
 
 
 def test_a_loop_of_jax_is_not_called_unrolled():
@@ -132,18 +195,44 @@ def test_a_loop_of_jax_is_not_called_unrolled():
 
 def test_an_unrolled_loop_inside_another_loop_is_found():
     def body(c, _):
-        for _ in range(10):
+        for _ in range(40):
             c = jnp.sin(c)
         return c, None
 
     found = only(jax.jit(lambda x: jax.lax.scan(body, x, length=3)[0]), ones(3))
-    assert "10 copies of the same 1 operation," in found.sentence
+    assert "40 copies of the same 1 operation in a row" in found.sentence
+
+
+def test_what_is_inside_each_copy_counts():
+    layer = jax.jit(lambda x: jnp.sin(x) * 2 + jnp.cos(x))
+
+    def layers(x):
+        for _ in range(8):
+            x = layer(x)
+        return x
+
+    assert "8 copies of the same 1 operation in a row" in only(jax.jit(layers), ones(3)).sentence
 
 
 def test_a_donation_that_would_help_is_found():
     found = only(jax.jit(lambda x, y: x + y.sum()), ones(*MIB), ones(3))
     assert found.sentence == "`x` has 1 MiB in the shape and dtype of a result, and is not donated."
     assert "donate_argnames='x'" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("fn", "option"),
+    [
+        (lambda y, *xs: xs[0] * y, {"donate_argnums": 1}),
+        (lambda y, x, /: x * y, {"donate_argnums": 1}),
+        (lambda y, x: x * y, {"donate_argnames": "x"}),
+    ],
+)
+def test_the_option_named_is_one_that_jit_takes(fn, option):
+    advice = only(jax.jit(fn), 2.0, ones(*MIB)).advice
+    ((name, value),) = option.items()
+    assert f"`{name}={value!r}`" in advice
+    assert check(jax.jit(fn, **option), 2.0, ones(*MIB), run=False).kinds == ()
 
 
 @pytest.mark.parametrize("option", [{"donate_argnums": 0}, {"donate_argnames": "x"}])
@@ -176,6 +265,9 @@ def test_calls_back_to_python_are_found_and_never_run():
     assert findings.kinds == ("host round trip",)
     assert "`debug_callback`" in findings.findings[0].sentence
     assert findings.costs.jitted is None
+    assert findings.notes == (
+        "Break-even was not looked at: the function calls back to Python, so it was not run.",
+    )
     assert ran == []
 
 
@@ -202,6 +294,41 @@ def test_the_break_even_is_judged_on_costs():
     assert list(_rules.break_even(Costs())) == []
 
 
+def test_no_gain_needs_no_time_of_a_compile():
+    assert math.isinf(Costs(jitted=1.0, plain=1.0).break_even)
+    assert Costs(jitted=0.1, plain=1.0).break_even is None
+
+
+def fixed_costs(monkeypatch, **seconds):
+    monkeypatch.setattr(_check, "run_costs", lambda costs, *_, **__: replace(costs, **seconds))
+
+
+def test_an_unknown_break_even_is_said_to_be_unknown(monkeypatch):
+    fixed_costs(monkeypatch, jitted=0.1, plain=1.0)
+    fn = jax.jit(lambda x: jnp.sin(x) * 2)
+    assert repr(check(fn, ones(3))).splitlines()[0].endswith("host round trips, break-even.")
+    findings = check(fn, ones(3))
+    assert repr(findings).splitlines()[0].endswith("donation, host round trips.")
+    assert findings.notes[0].startswith("Break-even was not looked at: the function was compiled before")
+
+
+def test_no_gain_is_found_in_a_function_that_was_compiled_before(monkeypatch):
+    fixed_costs(monkeypatch, jitted=1.0, plain=1.0)
+    fn = jax.jit(lambda x: jnp.sin(x) * 2)
+    fn(ones(3))
+    assert check(fn, ones(3)).kinds == ("break-even",)
+
+
+def test_without_jit_there_is_no_break_even():
+    with jax.disable_jit():
+        findings = check(jax.jit(lambda x: x * 2), ones(3))
+    assert findings.kinds == ()
+    assert findings.notes == (
+        "Break-even was not looked at: `jax_disable_jit` is on, so a jitted call runs one operation at a "
+        "time. Switch it off.",
+    )
+
+
 def test_costs_are_measured_when_the_function_may_run():
     costs = check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3)).costs
     assert None not in (costs.trace, costs.lower, costs.compile, costs.jitted, costs.plain)
@@ -223,6 +350,7 @@ def test_the_call_that_compiles_is_not_taken_for_a_plain_call():
 def test_shapes_may_stand_for_arrays():
     findings = check(jax.jit(lambda x: jnp.sin(x) * 2), jax.ShapeDtypeStruct((3,), "float32"))
     assert findings.kinds == ()
+    assert findings.notes[0].startswith("Break-even was not looked at: a `jax.ShapeDtypeStruct` has no numb")
     assert findings.costs.jitted is None
 
 
@@ -263,7 +391,12 @@ BAD = {
     "not callable": ((3,), "`fn` is 3 of type int, which cannot be called."),
     "not jitted": ((plain, 1), "`plain` is not jitted. Write check(jax.jit(plain), ...)."),
     "too few arguments": ((jax.jit(plain),), "missing a required argument: 'x'. Pass example arguments"),
-    "no array": ((jax.jit(plain), "abc"), "argument `x` is 'abc' of type str, which is no array"),
+    "no array": (
+        (jax.jit(plain), "abc"),
+        "argument `x` is 'abc' of type str, which is no array, number or tree of them. Pass an array, or make "
+        "it static with `static_argnames='x'`.",
+    ),
+    "no array, and no name": ((jax.jit(lambda x, /: x), "abc"), "make it static with `static_argnums=0`."),
 }
 
 
@@ -273,6 +406,17 @@ def test_what_cannot_be_checked_is_refused_in_words(args, message):
         check(*args)
     assert str(caught.value).startswith("check(fn, ...) ")
     assert message in str(caught.value)
+
+
+def test_an_option_that_is_a_parameter_too_is_told_of():
+    told = "`run` is an option of `check` and did not reach the function. To pass one on, check "
+    with pytest.raises(TypeError, match="missing a required argument: 'run'") as caught:
+        check(jax.jit(lambda x, run: x), 1.0, run=False)
+    assert told in str(caught.value)
+    assert check(jax.jit(lambda x, run=1: x), 1.0, run=False).notes[0].startswith(told)
+    with pytest.raises(TypeError, match="`run` must be True or False, and got 3 of type int") as caught:
+        check(jax.jit(lambda x, run=1: x), 1.0, run=3)
+    assert told in str(caught.value)
 
 
 def test_a_compiled_program_is_refused_in_words():
@@ -294,7 +438,7 @@ def test_an_error_of_the_function_reaches_the_reader_unchanged():
 def test_seven_copies_are_ordinary_code(times):
     def repeat(x):
         for _ in range(times):
-            x = jnp.sin(x)
+            x = jnp.sin(x) * 2 + jnp.cos(x)
         return x
 
     found = _jaxprs.unrolled(jax.jit(repeat).trace(1.0).jaxpr)

@@ -122,11 +122,11 @@ def seen(a, b, *_):
 
 
 def findings(a, b, c, d, e, f):
-    return Findings(a, (Finding(b, c, d, e),), Costs(), f"1{f}"), [a, b, c, d, e, f]
+    return Findings(a, (Finding(b, c, d, e),), Costs(), (f"1{f}",)), [a, b, c, d, e, f]
 
 
 def no_findings(a, b, *_):
-    return Findings(a, (), Costs(compile=1.0), f"1{b}"), [a, b]
+    return Findings(a, (), Costs(compile=1.0), (f"1{b}",)), [a, b]
 
 
 def device_report(a, b, c, d, e, f):

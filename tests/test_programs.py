@@ -136,6 +136,8 @@ def test_a_break_even_may_come_and_go_and_no_other_finding():
 
     assert said("constant") == said("constant", "break-even")
     assert said() == said("break-even")
+    unknown = "f: nothing found. Looked at retraces.\nBreak-even was not looked at: it was compiled before."
+    assert ladder.likeness.normal(unknown, ["clock"]) == said("break-even")
     assert said() != said("constant")
 
 

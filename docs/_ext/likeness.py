@@ -48,7 +48,7 @@ _FASTEST = re.compile(r"^([\d.,e+]+(?: #){2,}) .*$")
 # Remarks that the helper makes or leaves out, depending on how the measurement went.
 _REMARKS = re.compile(
     r"Other programs kept|Only \d+ rounds|a jitted call that does nothing|warm, interleaved|The baseline against itself"
-    r"|^(?:\d+\. )?break-even:? A jitted call|Jit a larger part of the program"
+    r"|^(?:\d+\. )?break-even:? A jitted call|Jit a larger part of the program|^Break-even was not looked at"
 )
 
 
