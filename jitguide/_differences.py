@@ -6,10 +6,13 @@ and picks an unfit earlier call at times. So signatures are compared here, and n
 
 from __future__ import annotations
 
+import enum
+import types
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import jax
 import jax.tree_util as tree
 
 from jitguide._reasons import COMPILE, FAST, KINDS, TRACE, Reason, reaches, reason
@@ -129,7 +132,7 @@ def _static(name: str, before: Argument, now: Argument) -> Iterator[Reason]:
         return
     if type(old) is not type(new) and _equal(old, new):
         yield reason("static type", name, *(f"{show(v)} ({type(v).__name__})" for v in (old, new)))
-    elif type(old) is type(new) and type(old).__eq__ is object.__eq__:
+    elif type(old) is type(new) and by_identity(old):
         kind = f"`{type(old).__name__}`" if not callable(old) else "a function"
         yield reason("static identity", name, kind, show(new))
     else:
@@ -139,6 +142,13 @@ def _static(name: str, before: Argument, now: Argument) -> Iterator[Reason]:
 def same(old: Any, new: Any) -> bool:
     """Return whether JAX would take two static values for the same: equal, and of one type."""
     return old is new or (type(old) is type(new) and _equal(old, new))
+
+
+def by_identity(value: Any) -> bool:
+    """Return whether there can be an equal object that JAX takes for another one."""
+    # Python 3.11 and 3.12 compare None by identity too; of these there is one object for each value.
+    single = (enum.Enum, types.NoneType, types.EllipsisType, types.ModuleType, jax.Device)
+    return type(value).__eq__ is object.__eq__ and not isinstance(value, single)
 
 
 def _equal(old: Any, new: Any) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
 import math
-import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +12,7 @@ import jax
 
 from jitguide import _jaxprs
 from jitguide._costs import Costs
-from jitguide._differences import differences, explain
+from jitguide._differences import by_identity, differences, explain
 from jitguide._reasons import COMPILE, TRACE, Reason
 from jitguide._render import duration, significant, size
 from jitguide._signature import Leaf, Signature, show
@@ -82,7 +80,7 @@ def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:
                 f"Static `{name}` = {value!r} is a float: each value of it compiles another program.",
                 "Make it an ordinary argument, unless it has only a few values.",
             )
-        elif not callable(value) and _by_identity(value):
+        elif not callable(value) and by_identity(value):
             yield _finding(
                 "static",
                 f"Static `{name}` is a `{type(value).__name__}`, which compares by identity: an equal object "
@@ -98,13 +96,6 @@ def is_hashable(value: Any) -> bool:
     except Exception:
         return False
     return True
-
-
-def _by_identity(value: Any) -> bool:
-    """Return whether there can be an equal object that JAX takes for another one."""
-    # Python 3.11 and 3.12 compare None by identity too; of these there is one object for each value.
-    single = (enum.Enum, types.NoneType, types.EllipsisType, types.ModuleType, jax.Device)
-    return type(value).__eq__ is object.__eq__ and not isinstance(value, single)
 
 
 def carries(signature: Signature, traced: Any) -> Iterator[Finding]:

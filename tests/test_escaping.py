@@ -98,8 +98,9 @@ def comparison(a, b, c, d, e, f):
     return _comparison.Comparison(timings, f"1{a}", Ratio(1, 1, 1), c, 0.0, (d, e), f), [a, b, d, e, f]
 
 
-def scaling(a, b, *rest):
-    return _scaling.Scaling((1, 2), (comparison(a, b, *rest)[0],) * 2), [a, b]
+def scaling(a, b, c, d, e, f):
+    found = comparison(a, b, c, f"1{d}", f"2{e}", f)[0]  # equal notes would be one
+    return _scaling.Scaling((1, 2), (found, found)), [a, b, d, e]
 
 
 def phases(a, b, *_):

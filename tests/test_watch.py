@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import enum
 import functools
 import json
 import os
@@ -39,6 +40,11 @@ class Frozen:
 
 class ByIdentity:
     pass
+
+
+class Mode(enum.Enum):
+    TRAIN = 1
+    TEST = 2
 
 
 def ones(*shape, dtype=np.float32):
@@ -290,6 +296,14 @@ ROWS = {
         tagged,
         [lambda f: f(1.0, Frozen(1))],
         lambda f: f(1.0, Frozen(2)),
+        COMPILED,
+        "static value",
+        "tag",
+    ),
+    "static member of an Enum": (
+        tagged,
+        [lambda f: f(1.0, Mode.TRAIN)],
+        lambda f: f(1.0, Mode.TEST),
         COMPILED,
         "static value",
         "tag",
