@@ -84,6 +84,7 @@ doctest_default_flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE  # as in
 # Books ------------------------------------------------------------------------------------------------------
 epub_show_urls = "no"
 epub_exclude_files = ["search.xhtml"]
+epub_css_files = ["book.css"]
 
 # Looks ------------------------------------------------------------------------------------------------------
 html_theme = "sphinx_book_theme"
