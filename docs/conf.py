@@ -84,7 +84,6 @@ doctest_default_flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE  # as in
 # Books ------------------------------------------------------------------------------------------------------
 epub_show_urls = "no"
 epub_exclude_files = ["search.xhtml"]
-epub_css_files = ["book.css"]
 
 # Looks ------------------------------------------------------------------------------------------------------
 html_theme = "sphinx_book_theme"
@@ -92,6 +91,7 @@ html_title = "The JIT guide"
 html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_css_files = ["guide.css", "chart.css", "cheat-sheet.css"]
+epub_css_files = [*html_css_files, "book.css"]
 html_js_files = ["guide.js", "stages.js"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
