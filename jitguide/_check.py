@@ -13,6 +13,7 @@ import jax.stages
 from jitguide import _jaxprs, _rules
 from jitguide._anew import unbound
 from jitguide._costs import Costs, compile_costs, run_costs
+from jitguide._donation import donates_any
 from jitguide._jitted import require_jitted
 from jitguide._render import html_table
 from jitguide._rules import Finding
@@ -143,7 +144,7 @@ def check(
     hidden = _why_not_run(host, first, kwargs)
     if run and not hidden:
         refuse_deleted((first, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
-        costs = run_costs(costs, fn, first, kwargs, copy=_donates(lowered))
+        costs = run_costs(costs, fn, first, kwargs, copy=donates_any(lowered.args_info))
         found += _rules.break_even(costs)
         if costs.break_even is None:
             hidden = "JAX does not tell the plain function." if costs.plain is None else _UNKNOWN
@@ -224,7 +225,3 @@ def _signature(fn: Callable, args: tuple, kwargs: dict[str, Any], taken: list[st
                 f"an array, or make it static with `{_rules.option('static', fn, signature, argument.name)}`."
             )
     return signature
-
-
-def _donates(lowered: jax.stages.Lowered) -> bool:
-    return any(info.donated for info in jax.tree.leaves(lowered.args_info))

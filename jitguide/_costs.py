@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jitguide._donation import copies
 from jitguide._events import can_count, recording
 from jitguide._render import duration
 
@@ -97,12 +98,7 @@ def _interleaved(ways: Sequence[Callable], args: tuple, kwargs: Mapping[str, Any
 
 def _once(fn: Callable, args: tuple, kwargs: Mapping[str, Any], copy: bool) -> float:
     if copy:
-        args, kwargs = jax.tree.map(_copy, (args, dict(kwargs)))
-        jax.block_until_ready((args, kwargs))
+        args, kwargs = copies((args, dict(kwargs)))
     start = perf_counter()
     jax.block_until_ready(fn(*args, **kwargs))
     return perf_counter() - start
-
-
-def _copy(leaf: Any) -> Any:
-    return leaf.copy() if isinstance(leaf, jax.Array) else leaf

@@ -7,10 +7,12 @@ from typing import Any
 
 import jax
 
+from jitguide._donation import donates_any
+
 
 def refuse_donation(lowered: Any) -> None:
     """Raise if the program takes over the memory of an argument."""
-    if any(getattr(leaf, "donated", False) for leaf in jax.tree.leaves(lowered.args_info)):
+    if donates_any(lowered.args_info):
         raise ValueError(
             "`fn` donates an argument, and roofline calls it many times with the same arguments. "
             "Pass a version without `donate_argnums` and `donate_argnames`."

@@ -167,7 +167,7 @@ def _portable(output: NotebookNode, options: Mapping[str, str]) -> Iterator[Note
     if made.output_type == "error":
         made.traceback = [f"{made.ename}: {clean_text(made.evalue)}"]
     picture = "image/png" in made.get("data", {})
-    if picture:  # a drawing in HTML is dropped by most viewers
+    if picture:  # JupyterLab drops a drawing in the HTML of a notebook from elsewhere
         made.data = NotebookNode({"image/png": made.data["image/png"], "text/plain": options["alt"]})
         made.metadata.setdefault("image/png", NotebookNode())["alt"] = options["alt"]
     yield made

@@ -69,7 +69,7 @@ def problems(files: list[Path]) -> Iterator[str]:
         yield "the notebook to run has outputs"
     shown = [output.get("data", {}) for c in full.cells for output in c.get("outputs", [])]
     if any("<svg" in data.get("text/html", "") for data in shown):
-        yield "the notebook with outputs has a drawing, which most viewers of notebooks drop"
+        yield "the notebook with outputs has a drawing, which JupyterLab drops"
     plain = by_ending["md"].read_text("utf-8")
     if "```text" in plain and not any(c.get("outputs") for c in full.cells):
         yield "the notebook with outputs has none"
