@@ -253,7 +253,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", *(["--fix"] if fix else []), ".")
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
     session.run("codespell", *(["-w"] if fix else []))
-    session.run("python", "docs/_ext/page_rules.py")
+    session.run("python", "tools/page_rules.py")
 
 
 @nox.session(default=False)

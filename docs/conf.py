@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 _HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(_HERE))  # the site's own extensions: docs/_ext
 
-from _ext import inventory  # noqa: E402
+from _ext.site import jax_inventory  # noqa: E402
 
 import jitguide  # noqa: E402 -- says in one line when JAX is missing or too old
 
@@ -28,22 +28,22 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "notfound.extension",
-    "_ext.assistants",
     "_ext.execution",
-    "_ext.drift",
-    "_ext.books",
-    "_ext.boxes",
-    "_ext.charts",
-    "_ext.claims",
-    "_ext.error_index",
-    "_ext.flags",
-    "_ext.printed",
+    "_ext.execution.drift",
+    "_ext.execution.status",
     "_ext.programs",
-    "_ext.questions",
-    "_ext.search",
-    "_ext.status",
-    "_ext.theme_fixes",
-    "_ext.twins",
+    "_ext.claims",
+    "_ext.directives.admonitions",
+    "_ext.directives.decision_chart",
+    "_ext.directives.error_index",
+    "_ext.directives.flags",
+    "_ext.directives.questions",
+    "_ext.downloads",
+    "_ext.downloads.cheat_sheet_pdf",
+    "_ext.downloads.epub",
+    "_ext.downloads.llms_txt",
+    "_ext.site.search_index",
+    "_ext.site.theme_fixes",
 ]
 
 # Pages ------------------------------------------------------------------------------------------------------
@@ -71,8 +71,8 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(optional|callable|Axes|Callable|Mapping|Sequence|Any|T)"),  # words of annotations
 ]
 # The inventory is made from a list of names: the build is the same on line and off line.
-_INVENTORY = inventory.write(_HERE / "_data" / "jax_names.txt", _HERE.parent / "build" / "jax.inv")
-intersphinx_mapping = {"jax": (inventory.JAX_DOCS, _INVENTORY)}
+_INVENTORY = jax_inventory.write(_HERE / "_data" / "jax_names.txt", _HERE.parent / "build" / "jax.inv")
+intersphinx_mapping = {"jax": (jax_inventory.JAX_DOCS, _INVENTORY)}
 autodoc_typehints = "none"  # signatures show the annotations already
 autodoc_member_order = "bysource"
 linkcheck_timeout = 15

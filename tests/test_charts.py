@@ -1,7 +1,7 @@
 """A decision chart is a list whose items know what they are, and refuses what is no tree of decisions."""
 
 import pytest
-from _ext import charts
+from _ext.directives import decision_chart
 from docutils import nodes
 
 
@@ -13,7 +13,7 @@ def item(text, *branches, answer=""):
 
 
 def chart(*content):
-    directive = object.__new__(charts.DecisionChart)
+    directive = object.__new__(decision_chart.DecisionChart)
     directive.assert_has_content = lambda: None
     directive.parse_content_to_nodes = lambda: list(content)
     directive.error = ValueError

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import jax
 import pytest
-from _ext import claims, ledger
+from _ext import claims
+from _ext.claims import recording
 
 ROOT = Path(__file__).parents[1]
 SOURCE = """
@@ -39,13 +40,14 @@ CONF = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {docs!r})
-from _ext import claims, ledger
+from _ext import claims
+from _ext.claims import recording
 claims.FOLDER = Path({folder!r}) / "tests"
-ledger.CLAIMS = Path({folder!r}) / "claims.json"
-ledger.SOURCES = Path({folder!r}) / "sources.json"
+recording.CLAIMS = Path({folder!r}) / "claims.json"
+recording.SOURCES = Path({folder!r}) / "sources.json"
 claims.load.__defaults__ = (claims.FOLDER,)
-ledger.recording.__defaults__ = (ledger.CLAIMS,)
-ledger.rows.__defaults__ = (ledger.SOURCES,)
+recording.recording.__defaults__ = (recording.CLAIMS,)
+recording.rows.__defaults__ = (recording.SOURCES,)
 project = "small"
 extensions = ["myst_nb", "_ext.claims"]
 html_theme = "basic"
@@ -141,5 +143,5 @@ def test_a_claim_that_cannot_stand_fails_the_build(build, change, message):
 
 
 def test_the_recording_of_the_project_knows_every_claim():
-    missing = set(claims.load()) - set(ledger.recording().verdicts)
+    missing = set(claims.load()) - set(recording.recording().verdicts)
     assert not missing, f"not recorded: {sorted(missing)}; run `nox -s versions`"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from _ext import cleaning
+from _ext.execution import redact
 
 ROOT = Path(__file__).parents[1]
 v4 = nbformat.v4
@@ -22,7 +22,7 @@ v4 = nbformat.v4
     ],
 )
 def test_paths_and_addresses_are_cut(before, after):
-    assert cleaning.clean_text(before) == after
+    assert redact.clean_text(before) == after
 
 
 def error(traceback, message="bad"):
@@ -34,8 +34,8 @@ def test_a_traceback_keeps_the_deepest_line_of_a_cell_and_the_message():
     cell = error(
         "  Cell \x1b[92mIn[2]\x1b[39m, line 2\n    f(1.0)\n\n  Cell In[1], line 4 in f\n    if x > 0:\n\n  File a.py:3\n    raise"
     )
-    assert cleaning.cell_frames(cell.outputs[0]) == [(2, "f(1.0)"), (4, "if x > 0:")]
-    cleaning.clean_outputs(cell)
+    assert redact.cell_frames(cell.outputs[0]) == [(2, "f(1.0)"), (4, "if x > 0:")]
+    redact.clean_outputs(cell)
     assert cell.outputs[0].traceback == ["line 4: if x > 0:\n\nValueError: bad"]
 
 
@@ -44,5 +44,5 @@ def test_jax_note_on_its_frames_is_cut():
         "bad\n--------------------\nFor simplicity, JAX has removed its internal frames from the traceback."
     )
     cell = error("", message)
-    cleaning.clean_outputs(cell)
+    redact.clean_outputs(cell)
     assert cell.outputs[0].traceback == ["ValueError: bad"]

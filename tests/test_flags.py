@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
-from _ext import flags
+from _ext.directives import flags
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "flags.md"
 OPTIONS = {

@@ -6,7 +6,8 @@ import sys
 import jupytext
 import nbformat
 import pytest
-from _ext import assistants, books, plain, twins
+from _ext import downloads
+from _ext.downloads import epub, llms_txt, markdown
 from docutils import nodes
 from docutils.utils import new_document
 from nbformat import v4
@@ -31,7 +32,7 @@ SHOWN = [
 
 
 def test_markdown_has_code_outputs_and_the_text_of_figures():
-    text = twins.markdown(SHOWN)
+    text = downloads.markdown(SHOWN)
     assert "```python\nx = 1.0\nprint(x + x)\n```\n\n```text\n2.0\n```" in text
     assert "```text\nValueError: too bad\n```" in text
     assert "*Rising: a_b:* A line." in text
@@ -39,7 +40,7 @@ def test_markdown_has_code_outputs_and_the_text_of_figures():
 
 
 def test_the_notebook_with_outputs_shows_them_without_the_site():
-    made = twins.notebook(SHOWN, "learn/a", outputs=True)
+    made = downloads.notebook(SHOWN, "learn/a", outputs=True)
     nbformat.validate(made)
     assert made.cells[1].outputs[0].text == "2.0\n"
     assert made.cells[2].metadata.tags == ["raises-exception"]
@@ -51,33 +52,33 @@ def test_the_notebook_with_outputs_shows_them_without_the_site():
 
 
 def test_the_notebook_to_run_has_none():
-    made = twins.notebook(SHOWN, "learn/a", outputs=False)
+    made = downloads.notebook(SHOWN, "learn/a", outputs=False)
     nbformat.validate(made)
     assert not any(c.get("outputs") for c in made.cells)
 
 
 def test_a_configured_repository_comes_with_a_cell_that_installs():
-    made = twins.notebook(SHOWN, "learn/a", "someone/guide", outputs=False)
+    made = downloads.notebook(SHOWN, "learn/a", "someone/guide", outputs=False)
     assert "github.com/someone/guide" in made.cells[0].source
-    assert "pip" not in twins.notebook(SHOWN, "learn/a", outputs=False).cells[1].source
-    assert set(twins.launch_links("someone/guide", "gh-pages", "learn/a")) == {"Colab", "Binder"}
+    assert "pip" not in downloads.notebook(SHOWN, "learn/a", outputs=False).cells[1].source
+    assert set(downloads.launch_links("someone/guide", "gh-pages", "learn/a")) == {"Colab", "Binder"}
 
 
 def test_the_same_page_gives_the_same_file():
-    first, second = (nbformat.writes(twins.notebook(SHOWN, "learn/a", outputs=True)) for _ in range(2))
+    first, second = (nbformat.writes(downloads.notebook(SHOWN, "learn/a", outputs=True)) for _ in range(2))
     assert first == second
 
 
 def test_the_python_file_runs_through_what_is_meant_to_fail(tmp_path):
     file = tmp_path / "page.py"
-    file.write_text(jupytext.writes(twins._as_script(SHOWN[:3]), fmt="py:percent"), encoding="utf-8")
+    file.write_text(jupytext.writes(downloads._as_script(SHOWN[:3]), fmt="py:percent"), encoding="utf-8")
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("2.0\nValueError: invalid literal")
     assert "# meant to fail: ValueError" in file.read_text("utf-8")
 
 
 def test_a_decorator_belongs_to_the_statement_that_fails():
-    kept, last = twins._split_last("a = 1\n@deco\ndef f():\n    pass")
+    kept, last = downloads._split_last("a = 1\n@deco\ndef f():\n    pass")
     assert (kept, last[0]) == (["a = 1"], "@deco")
 
 
@@ -90,31 +91,31 @@ def test_a_decorator_belongs_to_the_statement_that_fails():
     ],
 )
 def test_books_get_well_formed_html(html, xml):
-    assert books.well_formed(html) == xml
+    assert epub.well_formed(html) == xml
 
 
 def test_a_drawing_in_a_book_keeps_the_case_of_its_names():
-    assert 'viewBox="0 0 1 1" xmlns="http://www.w3.org/2000/svg"' in books.well_formed(
+    assert 'viewBox="0 0 1 1" xmlns="http://www.w3.org/2000/svg"' in epub.well_formed(
         '<svg viewBox="0 0 1 1"></svg>'
     )
 
 
 def test_gaps_of_left_out_marks_are_closed():
-    assert plain._tidy("It is so . And so , too .") == "It is so. And so, too."
-    assert plain._tidy("> **Question**\n\n> Why?") == "> **Question**\n>\n> Why?"
+    assert markdown._tidy("It is so . And so , too .") == "It is so. And so, too."
+    assert markdown._tidy("> **Question**\n\n> Why?") == "> **Question**\n>\n> Why?"
 
 
 def test_the_summary_of_a_page_is_a_line_or_two():
     document = new_document("page")
     document += nodes.section("", nodes.title(text="T"), nodes.paragraph(text="One. Two? " + "Three " * 60))
-    assert assistants._summary(document) == "One. Two?"
+    assert llms_txt._summary(document) == "One. Two?"
 
 
 def test_books_declare_their_drawings(tmp_path):
     (tmp_path / "a.xhtml").write_text("<svg/>")
     (tmp_path / "b.xhtml").write_text("<p/>")
     items = '<item href="{}" id="1" />'
-    content = books._with_drawings_declared(items.format("a.xhtml") + items.format("b.xhtml"), tmp_path)
+    content = epub._with_drawings_declared(items.format("a.xhtml") + items.format("b.xhtml"), tmp_path)
     assert content == '<item href="a.xhtml" id="1" properties="svg" />' + items.format("b.xhtml")
 
 
@@ -122,4 +123,4 @@ def test_books_leave_out_what_epub_forbids():
     page = (
         '<link href="_static/mystnb.1.css" /><summary><p class="a">Hide</p></summary><a href="x.json">x</a>'
     )
-    assert books.mended(page) == '<summary><span class="a">Hide</span></summary>x'
+    assert epub.mended(page) == '<summary><span class="a">Hide</span></summary>x'

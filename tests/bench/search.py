@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(Path(__file__).parent)]
 
 import _bench  # noqa: E402 - the tree that this file belongs to
-from _ext import questions  # noqa: E402
+from _ext.directives import questions  # noqa: E402
 
 from jitguide._errors import catalogue  # noqa: E402
 

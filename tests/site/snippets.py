@@ -16,24 +16,27 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "docs"), str(Path(__file__).parent)]
 
 import blocks  # noqa: E402 -- beside this file
-from _ext import likeness, program_runner  # noqa: E402
+from _ext.programs import (
+    compare_outputs,
+    runner,
+)
 
 # One program in sixty gets an interpreter of its own: forking must not be what makes it work.
 _FRESH_EVERY = 60
 _SLOWEST = 10  # programs whose time is told
 
 
-def jobs(found: list[blocks.Block], fresh: bool = False) -> list[program_runner.Job]:
+def jobs(found: list[blocks.Block], fresh: bool = False) -> list[runner.Job]:
     """Return what there is to run."""
     made = []
     for i, block in enumerate(found):
-        own = fresh or block.whole or i % _FRESH_EVERY == 0 or program_runner.needs_fresh(block.program)
+        own = fresh or block.whole or i % _FRESH_EVERY == 0 or runner.needs_fresh(block.program)
         shown = block.expected.shown is not None
-        made.append(program_runner.Job(block.name, block.program, block.begins, shown, own))
+        made.append(runner.Job(block.name, block.program, block.begins, shown, own))
     return made
 
 
-def complaint(block: blocks.Block, runs: list[program_runner.Outcome]) -> str:
+def complaint(block: blocks.Block, runs: list[runner.Outcome]) -> str:
     """Return how the program misbehaves, or an empty text."""
     shown = [block.value_lines(run) for run in runs] if block.expected.shown is not None else None
     if block.only_class:
@@ -42,18 +45,18 @@ def complaint(block: blocks.Block, runs: list[program_runner.Outcome]) -> str:
             if runs[0].error == block.expected.error
             else f"it raises {runs[0].error}: {runs[0].message[:300]}"
         )
-    return likeness.difference(block.expected, runs, likeness.instruments(block.program), shown)
+    return compare_outputs.difference(block.expected, runs, compare_outputs.instruments(block.program), shown)
 
 
 def prove(found: list[blocks.Block], workers: int) -> tuple[dict[str, str], dict[str, float]]:
     """Run every program; return what is wrong with each that misbehaves, and the seconds that each took."""
-    first = program_runner.run(jobs(found), workers)
+    first = runner.run(jobs(found), workers)
     runs = {name: [outcome] for name, outcome in first.items()}
     unsure = [block for block in found if complaint(block, runs[block.name])]
     # What is measured differs each time; what fails in a forked process may be right in one of its own.
     for fresh in (False, True):
-        again = [block for block in unsure if fresh or likeness.instruments(block.program)]
-        outcomes = program_runner.run(jobs(again, fresh), workers)
+        again = [block for block in unsure if fresh or compare_outputs.instruments(block.program)]
+        outcomes = runner.run(jobs(again, fresh), workers)
         for block in again:
             runs[block.name].insert(0, outcomes[block.name])
         unsure = [b for b in unsure if complaint(b, runs[b.name][:1]) and complaint(b, runs[b.name])]

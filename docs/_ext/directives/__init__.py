@@ -1,0 +1,1 @@
+"""Directives that pages use."""
