@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.stages
 
-from jitguide._watch import Watched
+from jitguide._watch.watch import Watched
 
 _OPTIONS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline")
 

@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import _check, _jaxprs, _rules
-from jitguide._check import check
-from jitguide._costs import Costs
-from jitguide._watch import watch
+from jitguide import check, watch
+from jitguide._check import check as check_module
+from jitguide._check import jaxpr_scan, rules
+from jitguide._check.costs import Costs
 
 MIB = (512, 512)  # of float32: one MiB
 TABLE = np.ones(MIB, np.float32)
@@ -282,16 +282,16 @@ def test_a_call_back_in_a_loop_is_said_to_be_in_a_loop():
 
 def test_the_break_even_is_judged_on_costs():
     late = Costs(0.0, 0.0, compile=1.0, jitted=1e-6, plain=1e-4)
-    assert [f.sentence for f in _rules.break_even(late)] == [
+    assert [f.sentence for f in rules.break_even(late)] == [
         "A jitted call takes 1.0 µs, a plain one 100 µs: the compile is earned back only after about 10000 "
         "calls."
     ]
     noise = Costs(0.0, 0.0, compile=1.0, jitted=0.95, plain=1.0)
-    assert next(_rules.break_even(noise)).sentence.endswith(
+    assert next(rules.break_even(noise)).sentence.endswith(
         ": no clear gain, so the compile is not earned back."
     )
-    assert list(_rules.break_even(Costs(0.0, 0.0, compile=1.0, jitted=0.01, plain=1.0))) == []
-    assert list(_rules.break_even(Costs())) == []
+    assert list(rules.break_even(Costs(0.0, 0.0, compile=1.0, jitted=0.01, plain=1.0))) == []
+    assert list(rules.break_even(Costs())) == []
 
 
 def test_no_gain_needs_no_time_of_a_compile():
@@ -300,7 +300,7 @@ def test_no_gain_needs_no_time_of_a_compile():
 
 
 def fixed_costs(monkeypatch, **seconds):
-    monkeypatch.setattr(_check, "run_costs", lambda costs, *_, **__: replace(costs, **seconds))
+    monkeypatch.setattr(check_module, "run_costs", lambda costs, *_, **__: replace(costs, **seconds))
 
 
 def test_an_unknown_break_even_is_said_to_be_unknown(monkeypatch):
@@ -380,7 +380,7 @@ def test_findings_are_readable_as_text_html_and_data():
 
 
 def test_every_kind_has_a_page_without_an_address():
-    assert all(page.startswith(("howto/", "learn/", "reference/")) for page in _check._rules.PAGES.values())
+    assert all(page.startswith(("howto/", "learn/", "reference/")) for page in rules.PAGES.values())
 
 
 def plain(x):
@@ -441,5 +441,5 @@ def test_seven_copies_are_ordinary_code(times):
             x = jnp.sin(x) * 2 + jnp.cos(x)
         return x
 
-    found = _jaxprs.unrolled(jax.jit(repeat).trace(1.0).jaxpr)
+    found = jaxpr_scan.unrolled(jax.jit(repeat).trace(1.0).jaxpr)
     assert (found and found.times) == (None if times == 7 else 8)

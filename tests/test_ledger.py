@@ -90,9 +90,9 @@ RECORDING = recording.Recording(
 
 
 def test_the_releases_of_a_claim_are_told_in_words():
-    assert RECORDING.seen("a") == "Seen to hold on JAX 0.9.2 – 0.10.2 (2 of 3 releases tried)."
-    assert RECORDING.seen("b") == "Seen to hold on JAX 0.4.30 – 0.10.2 (all 3 releases tried)."
-    assert RECORDING.seen("new") == "Not recorded across releases yet."
+    assert RECORDING.in_words("a") == "Seen to hold on JAX 0.9.2 – 0.10.2 (2 of 3 releases tried)."
+    assert RECORDING.in_words("b") == "Seen to hold on JAX 0.4.30 – 0.10.2 (all 3 releases tried)."
+    assert RECORDING.in_words("new") == "Not recorded across releases yet."
 
 
 def test_a_flip_names_both_releases_and_the_reason():

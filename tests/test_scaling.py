@@ -11,9 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide._comparison import Comparison, Timing
-from jitguide._scaling import _OPTIONS, Scaling, scaling
-from jitguide._timing import compare
+from jitguide import Comparison, Scaling, Timing, compare, scaling
+from jitguide._timing.scaling import _OPTIONS
 
 
 def comparison(a, b, noise=0.0, **changes):

@@ -1,4 +1,4 @@
-"""The rules of the pages that can be read off their source: `python tools/page_rules.py`.
+"""Check the rules that can be read off the source of the pages: `python tools/page_rules.py`.
 
 Needs the standard library only, so that it runs before anything is installed.
 """
@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-_DOCS = Path(__file__).resolve().parents[1]
+_DOCS = Path(__file__).resolve().parents[1] / "docs"
 _FENCE = re.compile(r"^(`{3,}|:{3,})(.*)$")
 _FILLER = re.compile(r"\b(simply|just|obviously|of course|easily|blazing\w*|powerful)\b", re.IGNORECASE)
 _MAGIC = re.compile(r"^\s*[%!]")
@@ -18,7 +18,7 @@ _MOST_CELLS = 24  # visible ones; beyond that a page is two pages
 
 
 def problems(path: Path) -> list[tuple[int, str]]:
-    """Return line and complaint for each broken rule of one page."""
+    """Return line and message for each broken rule of one page."""
     found: list[tuple[int, str]] = []
     in_code, visible_cells, marks = "", 0, set()
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
@@ -50,8 +50,8 @@ def main() -> int:
     """Print every broken rule of every page; return 1 if there is one."""
     pages = [p for p in sorted(_DOCS.rglob("*.md")) if not {"_build", "_data"} & set(p.parts)]
     broken = [(page, *problem) for page in pages for problem in problems(page)]
-    for page, line, complaint in broken:
-        print(f"{page.relative_to(_DOCS.parent)}:{line}: {complaint}", file=sys.stderr)
+    for page, line, message in broken:
+        print(f"{page.relative_to(_DOCS.parent)}:{line}: {message}", file=sys.stderr)
     print(f"page rules: {len(pages)} pages, {len(broken)} problems")
     return 1 if broken else 0
 

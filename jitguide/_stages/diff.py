@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from jitguide import _render
+from jitguide import _display
 from jitguide._stages.model import NAMES, TITLES, Line, Stage
 
 _CONTEXT = 2
@@ -45,7 +45,7 @@ class StagesDiff:
         return {"names": list(self.names), "lines": lines, "operations": operations, "cut": list(self.cut)}
 
     def __repr__(self) -> str:
-        blocks = [f"stages: {self.names[0]} (-) and {self.names[1]} (+)", self._counts(_render.table)]
+        blocks = [f"stages: {self.names[0]} (-) and {self.names[1]} (+)", self._counts(_display.table)]
         for name in NAMES:
             body = [f"{sign} {text}".rstrip() for sign, text in self.lines[name]] or [self._same(name)]
             blocks.append("\n".join([TITLES[name], *body]))
@@ -64,17 +64,17 @@ class StagesDiff:
         return render(header, rows, numeric=[2, 3, 4]) if rows else ""
 
     def _repr_html_(self) -> str:
-        title = _render.escape(f"stages: {self.names[0]} (−) and {self.names[1]} (+)")
-        parts = [f"<p><strong>{title}</strong></p>", self._counts(_render.html_table)]
+        title = _display.escape(f"stages: {self.names[0]} (−) and {self.names[1]} (+)")
+        parts = [f"<p><strong>{title}</strong></p>", self._counts(_display.html_table)]
         for name in NAMES:
             body = "".join(_html_line(sign, text) for sign, text in self.lines[name])
             text = f"<pre>{body}</pre>" if body else f"<p>{self._same(name)}</p>"
-            parts.append(f"<details open><summary>{_render.escape(TITLES[name])}</summary>{text}</details>")
-        return _render.panel("".join(parts))
+            parts.append(f"<details open><summary>{_display.escape(TITLES[name])}</summary>{text}</details>")
+        return _display.panel("".join(parts))
 
 
 def _html_line(sign: str, text: str) -> str:
-    shown = _render.escape(f"{sign} {text}\n")
+    shown = _display.escape(f"{sign} {text}\n")
     tag = {"-": "del", "+": "ins"}.get(sign)
     if tag is None:
         return shown

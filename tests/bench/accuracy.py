@@ -6,7 +6,7 @@ import numpy as np
 from _bench import write
 from _pairs import FUNCTIONS, as_hyperfine, as_timeit, copies
 
-from jitguide._timing import compare
+from jitguide import compare
 
 TARGET = 0.02
 RUNS = 20  # of each function; the 95th percentile is then about the second worst

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from _bench import write
 from _pairs import FUNCTIONS, copies
 
-from jitguide._timing import compare
+from jitguide import compare
 
 COVERED, FOUND = 0.95, 0.70
 RUNS = 20

@@ -20,7 +20,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 from _bench import write  # noqa: E402
 
-from jitguide._stages import stages  # noqa: E402 - the tree that this file belongs to
+from jitguide import stages  # noqa: E402 - the tree that this file belongs to
 
 OPERATIONS = 100
 TARGET_SECONDS = 0.1

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
-from jitguide import _blocks, watch  # noqa: E402 - the tree that this file belongs to
+from jitguide import watch  # noqa: E402 - the tree that this file belongs to
+from jitguide._timing import engine  # noqa: E402 - the tree that this file belongs to
 
 HIT_TARGET = 5e-6  # seconds: about one call of a small jitted function
 IMPORT_TARGET = 30e-3  # seconds: a tenth of what `import jax` takes
@@ -54,14 +55,14 @@ def added_by_the_loop():
     def same(x):
         return x
 
-    bench = _blocks.Bench([nothing], lambda: ((), {}), False, 1.0, 0, 0.0, perf_counter, same, int)
+    bench = engine.Bench([nothing], lambda: ((), {}), False, 1.0, 0, 0.0, perf_counter, same, int)
     bare = []
     for _ in range(BLOCKS):
         start = perf_counter()
         for _ in range(CALLS):
             same(nothing())
         bare.append((perf_counter() - start) / CALLS)
-    blocks = [_blocks._block(bench, nothing, SHORT_BLOCK) for _ in range(BLOCKS * 10)]
+    blocks = [engine._block(bench, nothing, SHORT_BLOCK) for _ in range(BLOCKS * 10)]
     return max(statistics.median(blocks) - statistics.median(bare), 0.0)
 
 

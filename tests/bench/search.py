@@ -26,7 +26,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(Path(__file__).parent)]
 import _bench  # noqa: E402 - the tree that this file belongs to
 from _ext.directives import questions  # noqa: E402
 
-from jitguide._errors import catalogue  # noqa: E402
+from jitguide._errors.entries import catalogue  # noqa: E402
 
 SCRIPTS = ROOT / "docs" / "_build" / "html" / "_static" / "search"
 TARGET, FIRST = 0.9, 3

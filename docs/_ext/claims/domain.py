@@ -97,9 +97,15 @@ class ClaimsDomain(Domain):
         )
 
     def resolve_xref(
-        self, env: BuildEnvironment, fromdocname: str, builder: Builder, typ: str, target: str,
-        node: pending_xref, contnode: nodes.Element,
-    ) -> nodes.reference | None:  # fmt: skip
+        self,
+        env: BuildEnvironment,
+        fromdocname: str,
+        builder: Builder,
+        typ: str,  # noqa: ARG002 -- declared so by Sphinx
+        target: str,
+        node: pending_xref,
+        contnode: nodes.Element,
+    ) -> nodes.reference | None:
         """Return the mark of a claim as a link to its experiment."""
         if (claim := self.claims.get(target)) is None:
             return None

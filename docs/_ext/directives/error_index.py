@@ -21,7 +21,8 @@ from _ext.nodes import paragraph, section
 from _ext.programs import catalogue
 from _ext.programs.node import program
 from _ext.programs.render import Origin
-from jitguide._errors import GROUPS, Entry, entries
+from jitguide._errors.entries import GROUPS, entries
+from jitguide._errors.entry import Entry
 
 _TITLES = {
     "values": "A value is needed while tracing",

@@ -70,7 +70,7 @@ def _write(app: Sphinx, page: str, _template: str, context: dict, doctree: nodes
         notebooks.fill(notebook, record["outputs"])
     parts = pieces(doctree.deepcopy(), app.builder)
     shown = [part if isinstance(part, str) else notebook.cells[part] for part in parts]
-    texts = {".md": markdown(shown)}
+    texts = {".md": as_markdown(shown)}
     if any(not isinstance(part, str) for part in shown):
         texts |= _programs(shown, page, app.config.guide_repository)
         context["guide_launch"] = launch_links(app.config.guide_repository, app.config.guide_branch, page)
@@ -90,7 +90,7 @@ def _programs(shown: list[str | NotebookNode], page: str, repository: str) -> di
     return {".ipynb": nbformat.writes(full), ".to-run.ipynb": nbformat.writes(bare), ".py": script}
 
 
-def markdown(shown: list[str | NotebookNode]) -> str:
+def as_markdown(shown: list[str | NotebookNode]) -> str:
     """Return the page as Markdown, its outputs in fences of their own."""
     parts = [part if isinstance(part, str) else _fences(part) for part in shown]
     return "\n\n".join(parts) + "\n"

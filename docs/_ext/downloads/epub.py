@@ -1,4 +1,4 @@
-"""Makes what pages hold for browsers fit for an EPUB, whose readers accept well-formed XML only."""
+"""Make the EPUB valid: its readers accept well-formed XML only, and files that its manifest describes."""
 
 from __future__ import annotations
 
@@ -8,30 +8,42 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.builders.epub3 import Epub3Builder
+from sphinx.util.typing import ExtensionMetadata
+
+from _ext import build
 
 _SVG = "http://www.w3.org/2000/svg"
+_ITEM = re.compile(r'<item [^>]*href="([^"]+\.xhtml)"[^>]*?(?= ?/>)')
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the extension with Sphinx."""
-    app.connect("doctree-resolved", _mend)
-    app.connect("builder-inited", _mend_pages_at_the_end)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+class GuideEpubBuilder(Epub3Builder):
+    """Sphinx's builder, with the drawings of the pages declared in the manifest."""
+
+    def build_content(self) -> None:
+        """Write the manifest."""
+        super().build_content()
+        content = Path(self.outdir, "content.opf")
+        content.write_text(with_drawings_declared(content.read_text("utf-8"), Path(self.outdir)), "utf-8")
 
 
-def _mend(app: Sphinx, doctree: nodes.document, _page: str) -> None:
-    if app.builder.name != "epub":
-        return
-    for node in list(doctree.findall(nodes.raw)):
-        if "html" in node["format"].split():
-            node.replace_self(nodes.raw("", well_formed(node.astext()), format="html"))
+def with_drawings_declared(content: str, folder: Path) -> str:
+    """Return a manifest in which every page with a drawing has the property `svg`."""
+
+    def declared(item: re.Match[str]) -> str:
+        drawn = "properties=" not in item[0] and "<svg" in folder.joinpath(item[1]).read_text("utf-8")
+        return item[0] + ' properties="svg"' * drawn
+
+    return _ITEM.sub(declared, content)
 
 
 def well_formed(html: str) -> str:
     """Return HTML as XML: every tag closed, every attribute with a value, drawings with their name space.
 
+    Scripts are left out, and so are links to data beside the site, which are not in the book.
+
     Example:
-        >>> well_formed("<details open>a<br>b</details>")
+        >>> well_formed('<details open>a<br><a href="status.json">b</a></details>')
         '<details open="">a<br/>b</details>'
     """
     soup = BeautifulSoup(html, "html5lib")  # knows that SVG's names have capitals
@@ -39,46 +51,27 @@ def well_formed(html: str) -> str:
         drawing["xmlns"] = _SVG
     for script in soup.find_all("script"):
         script.decompose()
-    return soup.body.decode_contents()
+    for link in soup.select('a[href$=".json"]:not([href*=":"])'):
+        link.unwrap()
+    return soup.body.decode_contents() if soup.body else ""
 
 
-def _mend_pages_at_the_end(app: Sphinx) -> None:
-    """Mend the written pages before the list of the book's files is made, and that list after."""
-    if app.builder.name != "epub":
-        return
-    folder, write_list = Path(app.outdir), app.builder.build_content
-
-    def build_content() -> None:
-        for page in folder.rglob("*.xhtml"):
-            page.write_text(mended(page.read_text("utf-8")), "utf-8")
-        write_list()
-        content = folder / "content.opf"
-        content.write_text(_with_drawings_declared(content.read_text("utf-8"), folder), "utf-8")
-
-    app.builder.build_content = build_content
+def _close_tags(app: Sphinx, doctree: nodes.document, _page: str) -> None:
+    if app.builder.name == "epub":
+        for node in list(doctree.findall(nodes.raw)):
+            if "html" in node["format"].split():
+                node.replace_self(nodes.raw("", well_formed(node.astext()), format="html"))
 
 
-# MyST-NB's style is not copied into books; data beside the site is not in them; and a summary holds no paragraph.
-_STYLE_OF_MYST_NB = re.compile(r"\s*<link [^>]*/mystnb\.[^>]*>")
-_DATA_LINK = re.compile(r'<a [^>]*href="[^":]*\.json"[^>]*>(.*?)</a>')
-_SUMMARY = re.compile(r"<summary.*?</summary>", re.DOTALL)
-_ITEM = re.compile(r'<item [^>]*href="([^"]+\.xhtml)"[^>]*?(?= ?/>)')
+def _leave_out_style(app: Sphinx, _page: str, _template: str, context: dict, _doctree: object) -> None:
+    """Leave out MyST-NB's style, which is not copied into books."""
+    if app.builder.name == "epub":
+        context["css_files"] = [style for style in context["css_files"] if "mystnb." not in str(style.filename)]
 
 
-def mended(page: str) -> str:
-    """Return a page of the book without what the rules of EPUB forbid.
-
-    Example:
-        >>> mended('<summary><p class="expanded">Hide</p></summary><a href="status.json">data</a>')
-        '<summary><span class="expanded">Hide</span></summary>data'
-    """
-    page = _DATA_LINK.sub(r"\1", _STYLE_OF_MYST_NB.sub("", page))
-    return _SUMMARY.sub(lambda found: re.sub(r"(</?)p(?=[ >])", r"\1span", found[0]), page)
-
-
-def _with_drawings_declared(content: str, folder: Path) -> str:
-    def declared(item: re.Match) -> str:
-        drawn = "properties=" not in item[0] and "<svg" in folder.joinpath(item[1]).read_text("utf-8")
-        return item[0] + ' properties="svg"' * drawn
-
-    return _ITEM.sub(declared, content)
+def setup(app: Sphinx) -> ExtensionMetadata:
+    """Register the builder with Sphinx."""
+    app.add_builder(GuideEpubBuilder, override=True)
+    app.connect("doctree-resolved", _close_tags)
+    app.connect("html-page-context", _leave_out_style)
+    return build.PARALLEL_SAFE

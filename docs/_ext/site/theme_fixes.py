@@ -1,59 +1,42 @@
-"""Mends the pages where the theme makes them heavy, or mute to a screen reader.
+"""Corrections of the theme and of MyST-NB where a page would be heavy, or mute to a screen reader.
 
-The theme loads an icon library of 1.5 MB of which it shows a dozen icons: they are drawn in docs/_static/guide.css
-instead, and a test of the site sees when the theme begins to use others.
+What a template can correct is in docs/_templates/layout.html. The theme's icon library of 1.5 MB is left out: the
+dozen icons that it shows are drawn in docs/_static/guide.css, and a test of the site reports when the theme begins
+to use others.
 """
 
 from __future__ import annotations
 
-import re
+import html
 from pathlib import Path
 
+from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
 from sphinx.application import Sphinx
+from sphinx.util.typing import ExtensionMetadata
+from sphinx.writers.html5 import HTML5Translator
 
-_ICONS = re.compile(r"\s*<(?:script|link)[^>]*fontawesome\.js[^>]*>(?:</script>)?")
-_WORDS = {
-    # The summary's own words say what opens.
-    '<summary aria-label="Toggle hidden content">': "<summary>",
-    # A part of the navigation is opened by an arrow without words.
-    '<summary><span class="toctree-toggle"': '<summary aria-label="Pages of this part"><span class="toctree-toggle"',
-    # The button's own words say its keys as well.
-    'search-button-field search-button__button pst-js-only" title="Search" aria-label="Search"': (
-        'search-button-field search-button__button pst-js-only" title="Search"'
-    ),
-    # What stands beside the text, the logo as well, belongs to a landmark.
-    '<div id="pst-primary-sidebar" class="bd-sidebar-primary bd-sidebar">': (
-        '<div id="pst-primary-sidebar" class="bd-sidebar-primary bd-sidebar" role="complementary" aria-label="The guide">'
-    ),
-}
+from _ext import build
 
 
-def mended(html: str) -> str:
-    """Return a page without the icon library, whose every opener has a name.
-
-    Example:
-        >>> mended('<summary aria-label="Toggle hidden content"><p>Show the code</p></summary>')
-        '<summary><p>Show the code</p></summary>'
-    """
-    html = _ICONS.sub("", html)
-    for written, better in _WORDS.items():
-        html = html.replace(written, better)
-    return html
+def _visit_hidden(translator: HTML5Translator, node: HideCodeCellNode) -> None:
+    """Write the summary of a folded cell as MyST-NB does, but without an `aria-label`: its words say what opens."""
+    tag = "span" if translator.builder.name == "epub" else "p"  # EPUB forbids a paragraph in a summary
+    labels = (
+        f'<{tag} class="{state} admonition-title">{html.escape(node[prompt])}</{tag}>\n'
+        for state, prompt in (("collapsed", "prompt_show"), ("expanded", "prompt_hide"))
+    )
+    classes = " ".join(node["classes"])
+    translator.body += [f'<details class="admonition hide {classes}">\n<summary>\n', *labels, "</summary>\n"]
 
 
-def _mend(app: Sphinx, error: Exception | None) -> None:
-    if error is not None or app.builder.format != "html":
-        return
-    for page in Path(app.outdir).rglob("*.html"):
-        text = page.read_text("utf-8")
-        if (better := mended(text)) != text:
-            page.write_text(better, "utf-8")
-    for script in Path(app.outdir).rglob("fontawesome*"):
-        if script.is_file():
-            script.unlink()
+def _remove_icon_library(app: Sphinx, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        for path in Path(app.outdir).rglob("fontawesome*"):
+            path.unlink()
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the corrections with Sphinx."""
-    app.connect("build-finished", _mend)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    app.add_node(HideCodeCellNode, override=True, html=(_visit_hidden, depart_HideCellInput))
+    app.connect("build-finished", _remove_icon_library)
+    return build.PARALLEL_SAFE

@@ -20,7 +20,7 @@ from typing import Any
 import jax
 
 from jitguide import watch
-from jitguide._render import html_table, table
+from jitguide._display import html_table, table
 
 _HEADER = ("change", "fast path", "traces", "lowerings", "compiles")
 # The class of jitted functions gets its methods from that module.

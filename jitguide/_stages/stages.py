@@ -1,0 +1,71 @@
+"""See through `jax.jit`: source, jaxpr, StableHLO and optimized HLO of one function, linked line by line."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from jitguide._callables import require_function
+from jitguide._stages.model import Constant, Equation, Fusion, Line, Stage
+from jitguide._stages.result import Stages, View
+
+__all__ = ["Constant", "Equation", "Fusion", "Line", "Stage", "Stages", "View", "stages"]
+
+
+def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
+    """Return what becomes of `fn` on its way to the machine, as four texts linked line by line.
+
+    The function is traced, lowered and compiled for these arguments; it is not run. Each equation is
+    followed by a label that JAX and XLA carry along. XLA keeps one label per instruction, so an operation
+    that it merged into another shows under the other's name; what had to be deduced is marked as such.
+
+    Args:
+        fn: A function, plain or jitted, also a method or a `functools.partial` of one. Every keyword goes to
+            it, so options of `jax.jit` are set by passing the jitted function:
+            ``stages(jax.jit(f, static_argnames="n"), x, n=2)``.
+        *args: Its arguments: arrays, or `jax.ShapeDtypeStruct` in their place.
+        **kwargs: Its keyword arguments.
+
+    Returns:
+        A `Stages`. Its `repr` says for each source line what it became; in a notebook it shows four columns.
+
+    Raises:
+        TypeError: If `fn` is not callable, or already traced, lowered or compiled.
+        RuntimeError: If an argument or a captured value is a tracer. JAX's own errors, and those of `fn`, come through as they are.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jitguide import stages
+        >>> result = stages(lambda x: jnp.sin(x) + 1, jnp.ones(8))
+        >>> [equation.primitive for equation in result.equations]
+        ['sin', 'add']
+        >>> print(result.jaxpr)
+        { lambda ; a:f32[8]. let b:f32[8] = sin a; c:f32[8] = add b 1.0:f32[] in (c,) }
+    """
+    from jitguide._stages.build import build
+
+    require_function("stages(fn, ...)", fn)
+    fn, args, kwargs = _as_called(fn, args, kwargs)
+    return build(fn, fn if _is_jitted(fn) else jax.jit(fn), args, kwargs)
+
+
+def _is_jitted(fn: Any) -> bool:
+    return hasattr(fn, "trace") and hasattr(fn, "lower")
+
+
+def _as_called(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple, dict]:
+    """Return the jitted function that a call of this method or partial reaches, with all its arguments.
+
+    Wrapped in another `jax.jit`, it would lose its donated and static arguments, and `self` be a constant.
+    """
+    inner, given, named = fn, args, kwargs
+    while inspect.ismethod(inner) or isinstance(inner, functools.partial):
+        if inspect.ismethod(inner):
+            inner, given = inner.__func__, (inner.__self__, *given)
+        else:
+            inner, given, named = inner.func, (*inner.args, *given), {**inner.keywords, **named}
+    return (inner, given, named) if _is_jitted(inner) else (fn, args, kwargs)
