@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 _HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(_HERE))  # the site's own extensions: docs/_ext
 
-from _ext.site import jax_inventory  # noqa: E402
-
 import jitguide  # noqa: E402 -- says in one line when JAX is missing or too old
 
 project = "The JIT guide"
@@ -29,21 +27,11 @@ extensions = [
     "sphinx_design",
     "notfound.extension",
     "_ext.execution",
-    "_ext.execution.drift",
-    "_ext.execution.status",
     "_ext.programs",
     "_ext.claims",
-    "_ext.directives.admonitions",
-    "_ext.directives.decision_chart",
-    "_ext.directives.error_index",
-    "_ext.directives.flags",
-    "_ext.directives.questions",
+    "_ext.directives",
     "_ext.downloads",
-    "_ext.downloads.cheat_sheet_pdf",
-    "_ext.downloads.epub",
-    "_ext.downloads.llms_txt",
-    "_ext.site.search_index",
-    "_ext.site.theme_fixes",
+    "_ext.site",
 ]
 
 # Pages ------------------------------------------------------------------------------------------------------
@@ -70,9 +58,8 @@ nitpick_ignore_regex = [
     (r"py:.*", r"jitguide\._.*"),  # parts of results, described where they stand
     (r"py:.*", r"(optional|callable|Axes|Callable|Mapping|Sequence|Any|T)"),  # words of annotations
 ]
-# The inventory is made from a list of names: the build is the same on line and off line.
-_INVENTORY = jax_inventory.write(_HERE / "_data" / "jax_names.txt", _HERE.parent / "build" / "jax.inv")
-intersphinx_mapping = {"jax": (jax_inventory.JAX_DOCS, _INVENTORY)}
+# The inventory is a list of the names that the guide links to: the build is the same online and offline.
+intersphinx_mapping = {"jax": ("https://docs.jax.dev/en/latest/", "_data/jax.inv")}
 autodoc_typehints = "none"  # signatures show the annotations already
 autodoc_member_order = "bysource"
 linkcheck_timeout = 15

@@ -6,8 +6,7 @@ import sys
 import jupytext
 import nbformat
 import pytest
-from _ext import downloads
-from _ext.downloads import epub, llms_txt, markdown
+from _ext.downloads import epub, llms_txt, markdown, page_files
 from docutils import nodes
 from docutils.utils import new_document
 from nbformat import v4
@@ -32,7 +31,7 @@ SHOWN = [
 
 
 def test_markdown_has_code_outputs_and_the_text_of_figures():
-    text = downloads.as_markdown(SHOWN)
+    text = page_files.as_markdown(SHOWN)
     assert "```python\nx = 1.0\nprint(x + x)\n```\n\n```text\n2.0\n```" in text
     assert "```text\nValueError: too bad\n```" in text
     assert "*Rising: a_b:* A line." in text
@@ -40,7 +39,7 @@ def test_markdown_has_code_outputs_and_the_text_of_figures():
 
 
 def test_the_notebook_with_outputs_shows_them_without_the_site():
-    made = downloads.notebook(SHOWN, "learn/a", outputs=True)
+    made = page_files.notebook(SHOWN, "learn/a", outputs=True)
     nbformat.validate(made)
     assert made.cells[1].outputs[0].text == "2.0\n"
     assert made.cells[2].metadata.tags == ["raises-exception"]
@@ -52,33 +51,33 @@ def test_the_notebook_with_outputs_shows_them_without_the_site():
 
 
 def test_the_notebook_to_run_has_none():
-    made = downloads.notebook(SHOWN, "learn/a", outputs=False)
+    made = page_files.notebook(SHOWN, "learn/a", outputs=False)
     nbformat.validate(made)
     assert not any(c.get("outputs") for c in made.cells)
 
 
 def test_a_configured_repository_comes_with_a_cell_that_installs():
-    made = downloads.notebook(SHOWN, "learn/a", "someone/guide", outputs=False)
+    made = page_files.notebook(SHOWN, "learn/a", "someone/guide", outputs=False)
     assert "github.com/someone/guide" in made.cells[0].source
-    assert "pip" not in downloads.notebook(SHOWN, "learn/a", outputs=False).cells[1].source
-    assert set(downloads.launch_links("someone/guide", "gh-pages", "learn/a")) == {"Colab", "Binder"}
+    assert "pip" not in page_files.notebook(SHOWN, "learn/a", outputs=False).cells[1].source
+    assert set(page_files.launch_links("someone/guide", "gh-pages", "learn/a")) == {"Colab", "Binder"}
 
 
 def test_the_same_page_gives_the_same_file():
-    first, second = (nbformat.writes(downloads.notebook(SHOWN, "learn/a", outputs=True)) for _ in range(2))
+    first, second = (nbformat.writes(page_files.notebook(SHOWN, "learn/a", outputs=True)) for _ in range(2))
     assert first == second
 
 
 def test_the_python_file_runs_through_what_is_meant_to_fail(tmp_path):
     file = tmp_path / "page.py"
-    file.write_text(jupytext.writes(downloads._as_script(SHOWN[:3]), fmt="py:percent"), encoding="utf-8")
+    file.write_text(jupytext.writes(page_files._as_script(SHOWN[:3]), fmt="py:percent"), encoding="utf-8")
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("2.0\nValueError: invalid literal")
     assert "# meant to fail: ValueError" in file.read_text("utf-8")
 
 
 def test_a_decorator_belongs_to_the_statement_that_fails():
-    kept, last = downloads._split_last("a = 1\n@deco\ndef f():\n    pass")
+    kept, last = page_files._split_last("a = 1\n@deco\ndef f():\n    pass")
     assert (kept, last[0]) == (["a = 1"], "@deco")
 
 

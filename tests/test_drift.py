@@ -66,7 +66,7 @@ sys.path.insert(0, {docs!r})
 from _ext.execution import drift
 drift._FOLDER = Path({folder!r}) / "drift"
 project = "small"
-extensions = ["myst_nb", "_ext.execution", "_ext.execution.drift"]
+extensions = ["myst_nb", "_ext.execution"]
 nb_execution_mode = "off"
 nb_custom_formats = {{".md": ["_ext.execution.read", {{}}, False]}}
 guide_store = {folder!r} + "/store"

@@ -1,7 +1,7 @@
 """Each rule of the pages sees the page that breaks it."""
 
-import pytest
 import page_rules
+import pytest
 
 GOOD = ":::{question}\nWhy?\n:::\n\n:::{takeaway}\nBecause.\n:::\n"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -18,40 +18,31 @@ sys.path[:0] = [str(ROOT / "docs"), str(Path(__file__).parent)]
 
 import blocks  # noqa: E402 -- beside this file
 from _ext.programs import compare_outputs, runner  # noqa: E402
-from _ext.programs.prove import prove  # noqa: E402
+from _ext.programs.prove import Trial, prove  # noqa: E402
 
 # One program in sixty gets a process of its own: forking must not be what makes it work.
 _FRESH_EVERY = 60
 _SLOWEST = 10  # programs whose time is reported
 
 
-@dataclass(frozen=True)
-class Snippet:
-    """The program of a block, and whether it gets a process of its own at once."""
+def trial(block: blocks.Block, fresh: bool) -> Trial:
+    """Return the program of a block with what the page shows below it; `fresh` asks for its own process at once."""
+    clocks = compare_outputs.instruments(block.program)
+    fresh = fresh or block.whole or runner.needs_fresh(block.program)
+    shown = block.expected.shown is not None
 
-    block: blocks.Block
-    fresh: bool
-
-    @property
-    def name(self):
-        return self.block.name
-
-    @property
-    def measures(self):
-        return compare_outputs.instruments(self.block.program)
-
-    def job(self, *, fresh):
-        block = self.block
-        own = fresh or self.fresh or block.whole or runner.needs_fresh(block.program)
-        return runner.Job(block.name, block.program, block.begins, block.expected.shown is not None, own)
-
-    def difference(self, runs):
-        block = self.block
+    def difference(runs: Sequence[runner.Outcome]) -> str:
         if block.only_class:
             same = runs[0].error == block.expected.error
             return "" if same else f"it raises {runs[0].error}: {runs[0].message[:300]}"
-        shown = [block.value_lines(run) for run in runs] if block.expected.shown is not None else None
-        return compare_outputs.difference(block.expected, runs, self.measures, shown)
+        values = [block.value_lines(run) for run in runs] if shown else None
+        return compare_outputs.difference(block.expected, runs, clocks, values)
+
+    return Trial(
+        lambda own: runner.Job(block.name, block.program, block.begins, shown, own or fresh),
+        difference,
+        bool(clocks),
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -71,8 +62,8 @@ def main(arguments: list[str] | None = None) -> int:
     today = date.today().toordinal()
     programs = [block for block in found if block.program]
     whole = [block for i, block in enumerate(programs) if i % options.share == today % options.share]
-    chosen = [Snippet(block, i % _FRESH_EVERY == 0) for i, block in enumerate(whole)]
-    verdicts = prove(chosen, options.workers)
+    trials = {block.name: trial(block, i % _FRESH_EVERY == 0) for i, block in enumerate(whole)}
+    verdicts = prove(trials, options.workers)
     wrong |= {name: [*wrong.get(name, []), v.difference] for name, v in verdicts.items() if v.difference}
     for name, told in sorted(wrong.items()):
         print(*(f"{name}: {one}" for one in told), sep="\n")

@@ -177,7 +177,8 @@ class Changes(ClaimsDirective):
         return _table(["Sentence", "Before", "Since", "Seen where it does not hold"], rows, (4, 1, 1, 3))
 
 
-def _resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Replace the nodes that stand for the links of each claim."""
     for node in list(doctree.findall(claim_links)):
         node.replace_self(_links(app, docname, node["claim"], node["seeds"]))
 
@@ -197,14 +198,3 @@ def _links(app: Sphinx, docname: str, claim: str, seeds: Sequence[str]) -> nodes
         links = [make_refnode(app.builder, docname, _TUTORIALS, f"row-{s}", nodes.Text(s)) for s in seeds]
         found += [nodes.Text("Settles "), *listed(links), nodes.Text(" of the five tutorials.")]
     return paragraph(found, "claim-links")
-
-
-def setup(app: Sphinx) -> None:
-    """Register the directives with Sphinx."""
-    app.add_node(claim_links)
-    app.add_directive("claims-table", ClaimsTable)
-    app.add_directive("recorded", Recorded)
-    app.add_directive("changes", Changes)
-    app.add_css_file("ledger.css")
-    app.add_js_file("ledger.js", loading_method="defer")
-    app.connect("doctree-resolved", _resolve)

@@ -74,7 +74,8 @@ class FiveTutorials(ClaimsDirective):
         )
 
 
-def _resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Replace the nodes that stand for links to headings."""
     for node in list(doctree.findall(place_link)):
         page, heading = node["page"], node["heading"]
         anchor = _headings(app, page).get(heading)
@@ -92,10 +93,3 @@ def _headings(app: Sphinx, page: str) -> dict[str, str]:
     toc = app.env.tocs.get(page)
     links = toc.findall(nodes.reference) if toc else ()
     return {link.astext(): link["anchorname"].removeprefix("#") for link in links}
-
-
-def setup(app: Sphinx) -> None:
-    """Register the directive with Sphinx."""
-    app.add_node(place_link)
-    app.add_directive("five-tutorials", FiveTutorials)
-    app.connect("doctree-resolved", _resolve)

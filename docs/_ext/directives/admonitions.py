@@ -11,13 +11,9 @@ from __future__ import annotations
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.typing import ExtensionMetadata
 
-from _ext import build
-
-_TITLES = {
+TITLES = {
     "question": "Question",
     "predict": "Predict",
     "takeaway": "Takeaway",
@@ -39,7 +35,7 @@ class GuideAdmonition(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the admonition with its parsed content."""
         self.assert_has_content()
-        title = _TITLES[self.name]
+        title = TITLES[self.name]
         if self.arguments:
             title = f"{title}: {self.arguments[0]}" if self.name == "exercise" else self.arguments[0]
         box = nodes.admonition(classes=["admonition", "guide-box", f"guide-{self.name}"])
@@ -47,10 +43,3 @@ class GuideAdmonition(SphinxDirective):
         box += self.parse_content_to_nodes()
         self.add_name(box)
         return [box]
-
-
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the directives with Sphinx."""
-    for name in _TITLES:
-        app.add_directive(name, GuideAdmonition)
-    return build.PARALLEL_SAFE

@@ -17,11 +17,7 @@ It stays a list in the page, so that it reads without the drawing: aloud, in Mar
 from __future__ import annotations
 
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.typing import ExtensionMetadata
-
-from _ext import build
 
 
 class DecisionChart(SphinxDirective):
@@ -54,9 +50,3 @@ class DecisionChart(SphinxDirective):
             raise self.error(
                 f"{text.astext()!r} needs the answer that leads to it, in bold, at its beginning."
             )
-
-
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the directive with Sphinx."""
-    app.add_directive("decision-chart", DecisionChart)
-    return build.PARALLEL_SAFE

@@ -12,9 +12,7 @@ import re
 import textwrap
 
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 from _ext.nodes import paragraph, section
@@ -103,9 +101,3 @@ def readable(pattern: str) -> str:
     text = re.sub(r"(?<!\\)([`\w])\?", r"\1", text)
     text = re.sub(r"\\([.()\[\]|?*+])", r"\1", text)
     return re.sub("…+", "…", re.sub(r"\\[bn]", "", text))
-
-
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the directive with Sphinx."""
-    app.add_directive("error-index", ErrorIndex)
-    return build.PARALLEL_SAFE

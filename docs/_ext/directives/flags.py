@@ -22,10 +22,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.typing import ExtensionMetadata
 
 from _ext import DATA as _DATA
-from _ext import build
 from _ext.nodes import definition, table
 
 _log = logging.getLogger(__name__)
@@ -106,7 +104,8 @@ def _show(value: object) -> str:
     return repr(value) if value is None or not isinstance(value, str) or not value else value
 
 
-def _check(_app: Sphinx) -> None:
+def check(_app: Sphinx) -> None:
+    """Warn of options of JAX that the file does not list."""
     known = set(listed())
     for name in sorted(set(defaults()) - known):
         _log.warning(
@@ -115,10 +114,3 @@ def _check(_app: Sphinx) -> None:
             DATA.name,
             location="reference/flags",
         )
-
-
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the directive and its check with Sphinx."""
-    app.add_directive("flags", Flags)
-    app.connect("builder-inited", _check)
-    return build.PARALLEL_SAFE

@@ -15,9 +15,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.typing import ExtensionMetadata
 
-from _ext import DATA, build
+from _ext import DATA
 from _ext.nodes import definition, inline, paragraph, section
 
 _log = logging.getLogger(__name__)
@@ -84,7 +83,7 @@ class QuestionIndex(SphinxDirective):
         return section(TOPICS[topic], f"questions-{topic}", answers)
 
 
-def _append(app: Sphinx, doctree: nodes.document) -> None:
+def append(app: Sphinx, doctree: nodes.document) -> None:
     """List the questions that a page answers at its end."""
     page = app.env.docname
     here = [q for q in load() if any(place.startswith(f"{page}#") for place in q.places)]
@@ -105,10 +104,3 @@ def _append(app: Sphinx, doctree: nodes.document) -> None:
         answers += nodes.list_item("", paragraph([*inline(question.question), nodes.Text(" → "), link]))
     top = next(doctree.findall(nodes.section))
     top += section(_TITLE, "questions-answered-here", answers)
-
-
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the directive and the lists with Sphinx."""
-    app.add_directive("question-index", QuestionIndex)
-    app.connect("doctree-read", _append, priority=400)  # before the tables of contents are made
-    return build.PARALLEL_SAFE

@@ -12,7 +12,6 @@ from pathlib import Path
 import typst
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
@@ -35,13 +34,8 @@ _LAYOUT = """\
 """
 
 
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the extension with Sphinx."""
-    app.connect("html-page-context", _write, priority=600)  # after the page's other files are listed
-    return build.PARALLEL_SAFE
-
-
-def _write(app: Sphinx, page: str, _template: str, context: dict, doctree: nodes.document | None) -> None:
+def write(app: Sphinx, page: str, _template: str, context: dict, doctree: nodes.document | None) -> None:
+    """Write the PDF beside the page of the cheat sheet, and name it to the template."""
     if page != PAGE or doctree is None or not build.is_site(app):
         return
     target = Path(app.outdir, f"{PAGE}.pdf")

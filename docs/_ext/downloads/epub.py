@@ -9,9 +9,6 @@ from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.builders.epub3 import Epub3Builder
-from sphinx.util.typing import ExtensionMetadata
-
-from _ext import build
 
 _SVG = "http://www.w3.org/2000/svg"
 _ITEM = re.compile(r'<item [^>]*href="([^"]+\.xhtml)"[^>]*?(?= ?/>)')
@@ -56,22 +53,17 @@ def well_formed(html: str) -> str:
     return soup.body.decode_contents() if soup.body else ""
 
 
-def _close_tags(app: Sphinx, doctree: nodes.document, _page: str) -> None:
+def close_tags(app: Sphinx, doctree: nodes.document, _page: str) -> None:
+    """Make the HTML of a page well-formed."""
     if app.builder.name == "epub":
         for node in list(doctree.findall(nodes.raw)):
             if "html" in node["format"].split():
                 node.replace_self(nodes.raw("", well_formed(node.astext()), format="html"))
 
 
-def _leave_out_style(app: Sphinx, _page: str, _template: str, context: dict, _doctree: object) -> None:
+def leave_out_style(app: Sphinx, _page: str, _template: str, context: dict, _doctree: object) -> None:
     """Leave out MyST-NB's style, which is not copied into books."""
     if app.builder.name == "epub":
-        context["css_files"] = [style for style in context["css_files"] if "mystnb." not in str(style.filename)]
-
-
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the builder with Sphinx."""
-    app.add_builder(GuideEpubBuilder, override=True)
-    app.connect("doctree-resolved", _close_tags)
-    app.connect("html-page-context", _leave_out_style)
-    return build.PARALLEL_SAFE
+        context["css_files"] = [
+            style for style in context["css_files"] if "mystnb." not in str(style.filename)
+        ]

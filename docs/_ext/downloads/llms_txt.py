@@ -11,7 +11,6 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
@@ -23,13 +22,8 @@ _SUMMARY = (
 _LONGEST_SUMMARY = 320  # characters
 
 
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the extension with Sphinx."""
-    app.connect("build-finished", _write)
-    return build.PARALLEL_SAFE
-
-
-def _write(app: Sphinx, failure: Exception | None) -> None:
+def write(app: Sphinx, failure: Exception | None) -> None:
+    """Write both files when the pages are written."""
     if failure or not build.is_site(app):
         return
     out, base = Path(app.outdir), app.config.html_baseurl.rstrip("/")

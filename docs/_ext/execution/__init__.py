@@ -21,7 +21,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
-from . import fingerprint, kernels, notebooks
+from . import drift, fingerprint, kernels, notebooks, status
 from .store import Store
 
 _log = logging.getLogger(__name__)
@@ -42,6 +42,13 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("builder-inited", _check_store)
     app.connect("env-before-read-docs", execution.run)
     app.connect("source-read", execution.begin)
+    app.add_config_value("guide_drift", "compare", "", [str])
+    app.connect("env-updated", drift.check)
+    app.add_node(status.build_table)
+    app.add_directive("build-table", status.BuildTable)
+    app.connect("env-updated", status.rewrite_status)
+    app.connect("doctree-resolved", status.resolve)
+    app.connect("build-finished", status.write_json)
     return build.PARALLEL_SAFE
 
 

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
-from sphinx.util.typing import ExtensionMetadata
 
 from _ext import DATA, build
 
@@ -112,7 +111,8 @@ def _collect(app: Sphinx, env: BuildEnvironment) -> dict:
     return {name: page for name, page in found.items() if page["facts"]}
 
 
-def _check(app: Sphinx, env: BuildEnvironment) -> list[str]:
+def check(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Warn of pages whose facts differ from the recorded ones, or record them."""
     path = _FOLDER / f"{build.JAX}-{build.devices()[0][0]}.json"
     old, new = json.loads(path.read_text("utf-8")) if path.exists() else {}, _collect(app, env)
     if app.config.guide_drift == "accept":
@@ -132,10 +132,3 @@ def _check(app: Sphinx, env: BuildEnvironment) -> list[str]:
     same = sum(page in old and old[page]["code"] == now["code"] for page, now in new.items())
     _log.info("drift: %d pages compared, %d not recorded with this code and JAX", same, len(new) - same)
     return []
-
-
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the check with Sphinx."""
-    app.add_config_value("guide_drift", "compare", "", [str])
-    app.connect("env-updated", _check)
-    return build.PARALLEL_SAFE

@@ -8,7 +8,6 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 from _ext.nodes import table
@@ -47,7 +46,8 @@ def rows(app: Sphinx) -> list[dict[str, object]]:
     ]
 
 
-def _resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Add the line below an executed page, and fill in the table."""
     record = Store.of(app).latest(docname)
     if record and record["seconds"]:
         doctree += nodes.paragraph(text=_footnote(record), classes=["executed-on"])
@@ -72,21 +72,13 @@ def _table(app: Sphinx, docname: str) -> nodes.table:
     return table(["Page", "Cells", "Seconds", "Run on"], body, (5, 1, 1, 2), "build-table")
 
 
-def _rewrite_status(app: Sphinx, _env: object) -> list[str]:
+def rewrite_status(app: Sphinx, _env: object) -> list[str]:
+    """Have the status page written again."""
     return [_STATUS_PAGE] if _STATUS_PAGE in app.env.all_docs else []
 
 
-def _write_json(app: Sphinx, error: Exception | None) -> None:
+def write_json(app: Sphinx, error: Exception | None) -> None:
+    """Write the table as data beside the pages."""
     if error is None and app.builder.format == "html":
         text = json.dumps({"environment": fingerprint.environment(), "pages": rows(app)}, indent=1)
         Path(app.outdir, "status.json").write_text(text + "\n", "utf-8")
-
-
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the directive with Sphinx."""
-    app.add_node(build_table)
-    app.add_directive("build-table", BuildTable)
-    app.connect("env-updated", _rewrite_status)
-    app.connect("doctree-resolved", _resolve)
-    app.connect("build-finished", _write_json)
-    return build.PARALLEL_SAFE

@@ -12,9 +12,9 @@ from _ext.execution import fingerprint
 
 from . import compare_outputs, runner
 from .compare_outputs import Expected
-from .prove import prove
+from .prove import Trial, prove
 from .render import BOUNDARY, MEASURES, WARNS, Origin, write
-from .runner import Job, Outcome
+from .runner import Job
 from .slicer import LEVELS, Cell, Page
 
 
@@ -46,18 +46,15 @@ class Candidate:
         """The program to be tried, or that was tried last."""
         return self.programs[0][1]
 
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """The clocks that this program uses."""
-        return compare_outputs.instruments(self.text)
-
-    def job(self, *, fresh: bool) -> Job:
-        """Return the program to be tried as a job of the runner."""
-        return job(self.name, self.text, self.expected.shown is not None, fresh)
-
-    def difference(self, runs: Sequence[Outcome]) -> str:
-        """Return in words how runs of the program differ from the page; an empty text if they do not."""
-        return compare_outputs.difference(self.expected, runs, self.measures)
+    def trial(self) -> Trial:
+        """Return the program to be tried, with what the page shows for it."""
+        text, shown = self.text, self.expected.shown is not None
+        clocks = compare_outputs.instruments(text)
+        return Trial(
+            lambda fresh: job(self.name, text, shown, fresh),
+            lambda runs: compare_outputs.difference(self.expected, runs, clocks),
+            bool(clocks),
+        )
 
     def take(self, level: int | None) -> None:
         """Choose the program of a level without running it, where there is one."""
@@ -156,7 +153,7 @@ def choose(waiting: Sequence[Candidate], workers: int = 2) -> None:
     Each ends with the program that behaved as the first of its `programs`, or with the last that did not.
     """
     while waiting:
-        verdicts = prove(waiting, workers)
+        verdicts = prove({one.name: one.trial() for one in waiting}, workers)
         for one in waiting:
             one.problem, one.seconds = verdicts[one.name].difference, verdicts[one.name].seconds
         waiting = [one for one in waiting if one.problem and one.widen()]

@@ -1,31 +1,27 @@
-"""The policy of running programs: once, again in a process of its own, and a third time where it measures."""
+"""The policy of running programs: once, again in a separate process, and a third time where they measure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from . import runner
 from .runner import Job, Outcome
 
 
-class Program(Protocol):
-    """A program whose outcome is known."""
+@dataclass(frozen=True)
+class Trial:
+    """A program whose outcome is known.
 
-    @property
-    def name(self) -> str:
-        """Name of its results."""
+    Attributes:
+        job: The program as a job of the runner; its argument asks for a separate process.
+        difference: How its runs differ from the known outcome, in words; an empty text if they do not.
+        measures: Whether it measures what it prints.
+    """
 
-    @property
-    def measures(self) -> Sequence[str]:
-        """With what it measures what it prints; empty where it measures nothing."""
-
-    def job(self, *, fresh: bool) -> Job:
-        """Return the program as a job of the runner; `fresh` asks for a process of its own."""
-
-    def difference(self, runs: Sequence[Outcome]) -> str:
-        """Return in words how its runs differ from the known outcome; an empty text if they do not."""
+    job: Callable[[bool], Job]
+    difference: Callable[[Sequence[Outcome]], str]
+    measures: bool
 
 
 @dataclass(frozen=True)
@@ -36,17 +32,17 @@ class Verdict:
     seconds: float
 
 
-def prove(programs: Sequence[Program], workers: int) -> dict[str, Verdict]:
+def prove(trials: dict[str, Trial], workers: int) -> dict[str, Verdict]:
     """Run programs until each behaves as it should or cannot; return the verdicts by their names."""
-    first = runner.run([program.job(fresh=False) for program in programs], workers)
-    runs = {name: [outcome] for name, outcome in first.items()}
-    unsure = [program for program in programs if program.difference(runs[program.name])]
-    # What fails in a forked process may be right in its own process; what is measured differs in each run.
+    first = runner.run([trial.job(False) for trial in trials.values()], workers)
+    runs = {name: [first[name]] for name in trials}
+    unsure = {name: trial for name, trial in trials.items() if trial.difference(runs[name])}
+    # What fails in a forked process may be right in a separate one; what is measured differs in each run.
     for fresh in (True, False):
-        again = [program for program in unsure if fresh or program.measures]
-        outcomes = runner.run([program.job(fresh=fresh) for program in again], workers)
-        for program in again:
-            runs[program.name].insert(0, outcomes[program.name])
-        unsure = [p for p in unsure if p.difference(runs[p.name][:1]) and p.difference(runs[p.name])]
-    wrong = {program.name: program.difference(runs[program.name]) for program in unsure}
-    return {name: Verdict(wrong.get(name, ""), outcome.seconds) for name, outcome in first.items()}
+        again = {name: trial for name, trial in unsure.items() if fresh or trial.measures}
+        outcomes = runner.run([trial.job(fresh) for trial in again.values()], workers)
+        for name in again:
+            runs[name].insert(0, outcomes[name])
+        unsure = {n: t for n, t in unsure.items() if t.difference(runs[n][:1]) and t.difference(runs[n])}
+    wrong = {name: trial.difference(runs[name]) for name, trial in unsure.items()}
+    return {name: Verdict(wrong.get(name, ""), runs[name][-1].seconds) for name in trials}

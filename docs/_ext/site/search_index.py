@@ -12,20 +12,12 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
 _SECTIONS = "_static/search/sections.js"
 # What a reader of a page does not read as its text.
 _SKIPPED = (nodes.comment, nodes.raw, nodes.substitution_definition, nodes.target)
-
-
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the extension with Sphinx."""
-    app.connect("builder-inited", _replace_search)
-    app.connect("build-finished", _write)
-    return build.PARALLEL_SAFE
 
 
 def rows(doctree: nodes.document, page: str) -> list[list[str]]:
@@ -60,13 +52,15 @@ def _own(section: nodes.section) -> tuple[list[str], list[str]]:
     return [t for t in text if t], code
 
 
-def _replace_search(app: Sphinx) -> None:
+def replace_search(app: Sphinx) -> None:
+    """Replace Sphinx's own search."""
     if build.is_site(app):
         app.builder.search = False  # neither Sphinx's index nor its page: _templates/search.html replaces it
         app.config.html_additional_pages = {**app.config.html_additional_pages, "search": "search.html"}
 
 
-def _write(app: Sphinx, failure: Exception | None) -> None:
+def write(app: Sphinx, failure: Exception | None) -> None:
+    """Write the index when all pages are read."""
     if failure or not build.is_site(app):
         return
     found = [row for page in sorted(app.env.found_docs) for row in rows(app.env.get_doctree(page), page)]

@@ -10,15 +10,12 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
-from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
+from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
-from sphinx.util.typing import ExtensionMetadata
 from sphinx.writers.html5 import HTML5Translator
 
-from _ext import build
 
-
-def _visit_hidden(translator: HTML5Translator, node: HideCodeCellNode) -> None:
+def visit_hidden(translator: HTML5Translator, node: HideCodeCellNode) -> None:
     """Write the summary of a folded cell as MyST-NB does, but without an `aria-label`: its words say what opens."""
     tag = "span" if translator.builder.name == "epub" else "p"  # EPUB forbids a paragraph in a summary
     labels = (
@@ -29,14 +26,8 @@ def _visit_hidden(translator: HTML5Translator, node: HideCodeCellNode) -> None:
     translator.body += [f'<details class="admonition hide {classes}">\n<summary>\n', *labels, "</summary>\n"]
 
 
-def _remove_icon_library(app: Sphinx, error: Exception | None) -> None:
+def remove_icon_library(app: Sphinx, error: Exception | None) -> None:
+    """Remove the theme's icon library from the built site."""
     if error is None and app.builder.format == "html":
         for path in Path(app.outdir).rglob("fontawesome*"):
             path.unlink()
-
-
-def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the corrections with Sphinx."""
-    app.add_node(HideCodeCellNode, override=True, html=(_visit_hidden, depart_HideCellInput))
-    app.connect("build-finished", _remove_icon_library)
-    return build.PARALLEL_SAFE

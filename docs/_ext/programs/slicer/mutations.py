@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 MUTATORS = set(
     "append extend insert remove pop popleft appendleft clear sort reverse update setdefault popitem add discard "
@@ -53,7 +54,7 @@ def changes(node: ast.stmt) -> tuple[set[str], set[str]]:
 class _Finder(ast.NodeVisitor):
     """Collects the roots of what is stored into, deleted from, or changed by a method."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.now: set[str] = set()
         self.later: set[str] = set()
         self.scopes: list[set[str]] = []  # local names of the functions around
@@ -70,7 +71,7 @@ class _Finder(ast.NodeVisitor):
                 owner = decorator.func if isinstance(decorator, ast.Call) else decorator
                 if isinstance(owner, ast.Attribute):
                     self.note(root(owner))
-        body = [node.body] if isinstance(node, ast.Lambda) else node.body
+        body: Sequence[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else node.body
         self.scopes.append(_locals(node.args, body))
         for global_names in (n.names for part in body for n in ast.walk(part) if isinstance(n, ast.Global)):
             for name in global_names:
@@ -102,46 +103,35 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-def _locals(arguments: ast.arguments, body: list[ast.AST]) -> set[str]:
-    every = [
-        *arguments.posonlyargs,
-        *arguments.args,
-        *arguments.kwonlyargs,
-        arguments.vararg,
-        arguments.kwarg,
-    ]
-    found, shared = {a.arg for a in every if a}, set()
+def _locals(arguments: ast.arguments, body: Sequence[ast.AST]) -> set[str]:
+    found = {part.arg for part in ast.walk(arguments) if isinstance(part, ast.arg)}
+    shared: set[str] = set()
     for node in (n for part in body for n in ast.walk(part)):
         match node:
-            case ast.Name(id=name, ctx=ast.Store()):
-                found.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 found.add(name)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 shared |= set(names)
     return found - shared
 
 
-def stores_on_self(nodes: list[ast.stmt]) -> bool:
-    r"""Return whether a class among the statements stores on its instances after they are made.
+def stores_on_self(nodes: Sequence[ast.stmt]) -> bool:
+    r"""Return whether a class among the statements changes its instances after they are made.
 
     Example:
         >>> stores_on_self(ast.parse("class C:\n    def hit(self):\n        self.n += 1").body)
         True
     """
-    for method in (m for n in nodes if isinstance(n, ast.ClassDef) for m in n.body):
-        if isinstance(method, ast.FunctionDef) and method.name != "__init__" and method.args.args:
-            own = method.args.args[0].arg
-            for part in ast.walk(method):
-                stored = (
-                    isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) and root(part) == own
-                )
-                changed = (
-                    isinstance(part, ast.Call)
-                    and isinstance(part.func, ast.Attribute)
-                    and part.func.attr in MUTATORS
-                    and root(part.func) == own
-                )
-                if stored or changed:
-                    return True
-    return False
+    methods = (
+        m for n in nodes if isinstance(n, ast.ClassDef) for m in n.body if isinstance(m, ast.FunctionDef)
+    )
+    return any(
+        m.args.args[0].arg in _changed(m.body) for m in methods if m.args.args and m.name != "__init__"
+    )
+
+
+def _changed(body: Sequence[ast.stmt]) -> set[str]:
+    finder = _Finder()
+    for statement in body:
+        finder.visit(statement)
+    return finder.now | finder.later
