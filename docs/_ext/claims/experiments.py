@@ -59,7 +59,8 @@ def _marker(function: ast.FunctionDef) -> tuple[str, str, str] | None:
 def shared_code(path: Path) -> str:
     """Return the code of a file of claims outside its tests: imports, data and helpers."""
     source = path.read_text("utf-8")
-    lines, kept = source.splitlines(), []
+    lines = source.splitlines()
+    kept: list[str] = []
     for node in ast.parse(source).body:
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
         docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

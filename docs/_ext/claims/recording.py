@@ -91,7 +91,7 @@ class Recording:
             Flip(claim, self.releases[i], self.releases[i + 1], old, new, reasons.get(at, ""))
             for i in range(len(self.releases) - 1)
             for claim, row in self.verdicts.items()
-            for old, new in [row[i : i + 2]]
+            for old, new in [(row[i], row[i + 1])]
             if old != new
             for reasons in [self.reasons.get(claim, {})]
             for at in [self.releases[i] if old != "+" else self.releases[i + 1]]

@@ -64,7 +64,7 @@ def _verdict(short: str) -> str:
 
 def _spans(recorded: recording.Recording, claim: str) -> nodes.table:
     """Return the verdicts on a claim, span by span."""
-    rows = [[s.releases, _verdict(s.verdict), _reason(s.reason)] for s in recorded.spans(claim)]
+    rows = [(s.releases, _verdict(s.verdict), _reason(s.reason)) for s in recorded.spans(claim)]
     return _table(["JAX", "Verdict", "Seen there"], rows, (2, 2, 5))
 
 
@@ -166,12 +166,12 @@ class Changes(ClaimsDirective):
 
     def _flips(self, flips: list[recording.Flip]) -> nodes.table:
         rows = [
-            [
+            (
                 [*inline(self.domain.claims[flip.claim].sentence), *self.mark(flip.claim)],
                 _verdict(flip.old),
                 _verdict(flip.new),
                 _reason(flip.reason),
-            ]
+            )
             for flip in flips
         ]
         return _table(["Sentence", "Before", "Since", "Seen where it does not hold"], rows, (4, 1, 1, 3))

@@ -59,12 +59,12 @@ class FiveTutorials(ClaimsDirective):
     def _tutorial(self, source: str, rows: list[recording.Row]) -> nodes.section:
         title, era = TITLES[source]
         body = [
-            [
+            (
                 [nodes.strong("", row.id, ids=[f"row-{row.id}"]), nodes.Text(" "), *inline(row.restated)],
                 f"{VERDICTS[row.verdict]} {row.verdict}",
                 [*inline(row.evidence), *(node for name in row.claims for node in self.mark(name))],
                 [place_link(row=row.id, page=row.page, heading=row.heading)],
-            ]
+            )
             for row in rows
         ]
         head = ["What it says, in our words", "Verdict", "What we saw", "In this guide"]

@@ -24,7 +24,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from _ext import DATA as _DATA
-from _ext.nodes import definition, table
+from _ext.nodes import Inline, definition, table
 
 _log = logging.getLogger(__name__)
 DATA = _DATA / "flags.toml"
@@ -79,10 +79,11 @@ class Flags(SphinxDirective):
         return [self._waived(options) if group == "waived" else self._table(options)]
 
     def _table(self, options: dict[str, dict[str, str]]) -> nodes.table:
-        rows = []
+        rows: list[list[str | Inline]] = []
         for name, option in options.items():
-            here = name in defaults()
-            default = nodes.literal(text=_show(defaults()[name])) if here else nodes.Text("not in this JAX")
+            default: nodes.Node = nodes.Text("not in this JAX")
+            if name in defaults():
+                default = nodes.literal(text=_show(defaults()[name]))
             text = " Not shown: ".join(option[key] for key in ("does", "unseen") if key in option)
             does = self.parse_inline(text, lineno=self.lineno)[0]
             rows.append([[nodes.literal(text=name)], [default], does, _VERDICTS[option["key"]]])

@@ -57,8 +57,10 @@ def _link(app: Sphinx, page: str, base: str) -> str:
 def _summary(doctree: nodes.document) -> str:
     """Return the sentences with which a page begins, as many as make up a line or two."""
     first = doctree.next_node(nodes.paragraph)
-    listed = first is not None and isinstance(first.parent, nodes.list_item)
-    paragraphs = first.parent.parent.findall(nodes.paragraph) if listed else [first] if first else []
+    if first is None:
+        return ""
+    listed = isinstance(first.parent, nodes.list_item)
+    paragraphs = first.parent.parent.findall(nodes.paragraph) if listed else [first]
     words = " ".join(" ".join(p.astext() for p in paragraphs).split())
     sentences = re.split(r"(?<=[.?!])\s", re.sub(r" (?=[.,;:])", "", words))
     kept = sentences[:1]

@@ -75,7 +75,8 @@ class _Execution:
 
     def run(self, app: Sphinx, _env: object, pages: list[str]) -> None:
         """Execute the pages whose outputs are not stored."""
-        together, alone = [], []
+        together: list[tuple[str, nbformat.NotebookNode, str]] = []
+        alone: list[tuple[str, nbformat.NotebookNode, str]] = []
         for page in pages:
             notebook = self._read(page)
             if notebook is None or not notebooks.code_cells(notebook):

@@ -78,18 +78,20 @@ def _run(client: NotebookClient, kernel: str) -> None:
             "the kernel died: out of memory, or a crash in compiled code?", _line_reached(notebook)
         ) from None
     except CellExecutionError:
-        failed = next(c for c in notebooks.code_cells(notebook) if _error(c) and "raises" not in c.metadata)
-        raise notebooks.PageError(
-            _explain(failed), notebooks.line_of(notebook, failed) + _line_in_cell(failed)
-        ) from None
+        errors = (
+            (cell, _error(cell)) for cell in notebooks.code_cells(notebook) if "raises" not in cell.metadata
+        )
+        failed, error = next((cell, error) for cell, error in errors if error)
+        line = notebooks.line_of(notebook, failed) + _line_in_cell(failed, error)
+        raise notebooks.PageError(_explain(failed, error), line) from None
 
 
 def _check_outcomes(notebook: NotebookNode) -> None:
     for cell in notebooks.code_cells(notebook):
         line, error, expected = notebooks.line_of(notebook, cell), _error(cell), cell.metadata.get("raises")
-        if expected and not error:
+        if expected and error is None:
             raise notebooks.PageError(f"the cell should raise {expected} but raised nothing.", line)
-        if expected and error.ename != expected:
+        if expected and error and error.ename != expected:
             raise notebooks.PageError(
                 f"the cell should raise {expected} but raised {error.ename}: {error.evalue}", line
             )
@@ -107,15 +109,14 @@ def _error(cell: NotebookNode) -> NotebookNode | None:
     return next((o for o in cell.outputs if o.output_type == "error"), None)
 
 
-def _explain(cell: NotebookNode) -> str:
-    error, numbered = _error(cell), enumerate(cell.source.splitlines(), 1)
-    shown = "\n".join(f"    {i:3} {text}" for i, text in numbered)
+def _explain(cell: NotebookNode, error: NotebookNode) -> str:
+    shown = "\n".join(f"    {i:3} {text}" for i, text in enumerate(cell.source.splitlines(), 1))
     return f"the cell raised {error.ename}: {clean_text(error.evalue)}\n{shown}"
 
 
-def _line_in_cell(cell: NotebookNode) -> int:
+def _line_in_cell(cell: NotebookNode, error: NotebookNode) -> int:
     """Return how far below the start of its block the failing line of the cell stands."""
-    lines = cell_frames(_error(cell))
+    lines = cell_frames(error)
     options = len([k for k in cell.metadata if k != "execution"])
     return options + lines[-1][0] if lines else 0
 

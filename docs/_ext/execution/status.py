@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from docutils import nodes
@@ -10,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from _ext import build
-from _ext.nodes import table
+from _ext.nodes import Inline, table
 
 from . import fingerprint
 from .store import Store
@@ -63,7 +64,7 @@ def _footnote(record: dict) -> str:
 
 
 def _table(app: Sphinx, docname: str) -> nodes.table:
-    body = []
+    body: list[Sequence[str | Inline]] = []
     for row in rows(app):
         page = str(row["page"])
         uri = app.builder.get_relative_uri(docname, page)

@@ -62,7 +62,7 @@ def _make(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 def _is_current(app: Sphinx, name: str, key: str, rules: str) -> bool:
     stored = Store.of(app).latest(_record_name(name))
-    return bool(stored) and (stored["key"], stored["rules"]) == (key, rules) and not stored["failed"]
+    return stored is not None and (stored["key"], stored["rules"], stored["failed"]) == (key, rules, False)
 
 
 def _record_name(name: str) -> str:
@@ -131,9 +131,9 @@ def _insert(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the extension with Sphinx."""
-    others = dict.fromkeys(("latex", "text", "man", "texinfo"), (node.skip, None))
+    out = (node.skip, None)
     app.add_config_value("guide_levels", "", "", [str])
-    app.add_node(node.program, html=(node.visit, None), **others)
+    app.add_node(node.program, html=(node.visit, None), latex=out, text=out, man=out, texinfo=out)
     app.connect("env-updated", _make)
     app.connect("doctree-resolved", _insert)
     app.add_css_file("program.css")

@@ -19,7 +19,7 @@ class Program:
         self.path.write_text(job["text"], "utf-8")
         module = types.ModuleType("__main__")
         module.__file__ = str(self.path)
-        module.__builtins__ = __builtins__
+        vars(module)["__builtins__"] = __builtins__
         sys.modules["__main__"] = module
         sys.argv = [str(self.path)]
         self.outcome: dict = {"early": False, "error": None, "message": "", "plain": None, "html": None}
@@ -29,7 +29,7 @@ class Program:
         marks = (0, 0)
         try:
             body = ast.parse(self.job["text"]).body
-            kept = [n for n in body if n.end_lineno < self.job["block"]]
+            kept = [n for n in body if (n.end_lineno or n.lineno) < self.job["block"]]
             self.outcome["early"] = True
             self._execute(kept)
             marks = self._positions()
@@ -72,7 +72,7 @@ class Program:
             sys.modules["jax"].effects_barrier()
         sys.stdout.flush()
         sys.stderr.flush()
-        return tuple((self.place / name).stat().st_size for name in ("stdout", "stderr"))
+        return (self.place / "stdout").stat().st_size, (self.place / "stderr").stat().st_size
 
 
 def _names() -> dict:

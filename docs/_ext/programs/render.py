@@ -126,16 +126,16 @@ def own(cell: Cell) -> str:
     if not cell.shown or cell.raised:
         return source
     last = ast.parse(source).body[-1]
-    if not isinstance(last, ast.Expr):
+    value = ast.get_source_segment(source, last)
+    if not isinstance(last, ast.Expr) or value is None:
         return source
     text = source.encode()  # positions in a syntax tree count bytes
-    lines = text.splitlines(keepends=True)
-    start = sum(map(len, lines[: last.lineno - 1])) + last.col_offset
-    end = sum(map(len, lines[: last.end_lineno - 1])) + last.end_col_offset
-    value = text[start:end]
-    if len(ast.parse(b"print(" + value + b")").body[0].value.args) != 1:  # a tuple without parentheses
-        value = b"(" + value + b")"
-    return (text[:start] + b"print(" + value + b")" + text[end:]).decode()
+    start = sum(len(line) for line in text.splitlines(keepends=True)[: last.lineno - 1]) + last.col_offset
+    before, after = text[:start].decode(), text[start + len(value.encode()) :].decode()
+    call = ast.parse(f"print({value})", mode="eval").body
+    if isinstance(call, ast.Call) and len(call.args) != 1:  # a tuple without parentheses
+        value = f"({value})"
+    return f"{before}print({value}){after}"
 
 
 def earlier(page: Page, kept: Sequence[Statement], target: Sequence[Statement]) -> str:
@@ -187,6 +187,7 @@ def _trimmed(s: Statement, used: set[str], mentioned: set[str], text: str) -> st
     """Return an import less the names that nothing in the program reads; its own text if that is all of them."""
     lines, whole = [], True
     for node in s.nodes:
+        assert isinstance(node, ast.Import | ast.ImportFrom)
         names = [a for a in node.names if _is_read(a, used, mentioned)]
         whole = whole and len(names) == len(node.names)
         if names:

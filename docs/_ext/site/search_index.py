@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import cast
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
 
 from _ext import build
 
@@ -55,7 +57,9 @@ def _own(section: nodes.section) -> tuple[list[str], list[str]]:
 def replace_search(app: Sphinx) -> None:
     """Replace Sphinx's own search."""
     if build.is_site(app):
-        app.builder.search = False  # neither Sphinx's index nor its page: _templates/search.html replaces it
+        cast(
+            StandaloneHTMLBuilder, app.builder
+        ).search = False  # neither Sphinx's index nor its page: _templates/search.html replaces it
         app.config.html_additional_pages = {**app.config.html_additional_pages, "search": "search.html"}
 
 

@@ -126,7 +126,8 @@ class DefUse(ast.NodeVisitor):
         self.reads |= {part.id for part in caught if isinstance(part, ast.Name)}
         self._each(node.finalbody)
 
-    visit_TryStar = visit_Try
+    def visit_TryStar(self, node: ast.TryStar) -> None:
+        self.visit_Try(node)
 
     def visit_Match(self, node: ast.Match) -> None:
         self.visit(node.subject)

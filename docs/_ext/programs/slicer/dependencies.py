@@ -98,10 +98,10 @@ class Dependencies:
     def choose(self, target: list[Statement]) -> list[Statement]:
         """Return what the statements of a cell need."""
         keeping = _Keeping(self)
-        files = {}
+        files: dict[int, list[str]] = {}
         for i, s in enumerate(self.before):
-            written = [global_effects.written_file(n, self.imported) for n in s.nodes]
-            if all(written):
+            written = [file for n in s.nodes if (file := global_effects.written_file(n, self.imported))]
+            if len(written) == len(s.nodes):
                 files[i] = written
             elif not s.shown and any(global_effects.is_ambient(n, self.imported) for n in s.nodes):
                 keeping.keep(i)

@@ -97,16 +97,17 @@ def parse(source: str, cell: int = 0) -> list[Statement]:
     except SyntaxError as error:
         text = "is not plain Python: a program cannot contain magics or shell lines"
         raise SliceError(f"the cell {text} ({error.msg}).", error.lineno or 1) from None
-    lines, found = source.splitlines(), []
+    lines = source.splitlines()
+    found: list[Statement] = []
     for node in body:
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
         if found and first <= found[-1].last:  # a = 1; b = 2
             found[-1].nodes.append(node)
-            found[-1].last = node.end_lineno
+            found[-1].last = node.end_lineno or node.lineno
             continue
         while first > 1 and lines[first - 2].startswith("#"):
             first -= 1
-        found.append(Statement(cell, first, node.end_lineno, [node]))
+        found.append(Statement(cell, first, node.end_lineno or node.lineno, [node]))
     for statement in found:
         _study(statement)
     return found
