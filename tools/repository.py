@@ -78,7 +78,9 @@ def filled(text: str, block: str) -> str:
     """Return a file's text with the lines between its two marks replaced."""
     new, count = _BLOCK.subn(lambda marks: marks[1] + block + marks[2], text)
     if count != 1:
-        raise ValueError(f"there must be one repository:begin before one repository:end, got {count} of them.")
+        raise ValueError(
+            f"there must be one repository:begin before one repository:end, got {count} of them."
+        )
     return new
 
 
@@ -121,7 +123,9 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
             if "--check" not in arguments:
                 path.write_text(filled(text, block), "utf-8")
     if wrong and "--check" in arguments:
-        print(f"{', '.join(wrong)}: not what the address in pyproject.toml says; `python {sys.argv[0]}` writes it.")
+        print(
+            f"{', '.join(wrong)}: not what the address in pyproject.toml says; `python {sys.argv[0]}` writes it."
+        )
         return 1
     return 0
 
