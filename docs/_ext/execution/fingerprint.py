@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
 
@@ -20,18 +21,7 @@ _SOURCES = (ROOT / "jitguide", ROOT / "examples", DOCS / "_ipython", Path(__file
 _PACKAGES = ("jax", "libtpu", "numpy", "matplotlib", "ipykernel", "ipython", "nbclient", "pytest")
 # Packages of which only their own version counts: they require Sphinx, which never sees a cell run.
 _ALONE = ("myst-nb", "myst-parser")
-_VARIABLES = (
-    "JAX_",
-    "XLA_",
-    "LIBTPU",
-    "CUDA_",
-    "NVIDIA_",
-    "TF_",
-    "OMP_",
-    "MKL_",
-    "OPENBLAS_",
-    "PYTHONHASHSEED",
-)
+_VARIABLES = re.compile("JAX_|XLA_|LIBTPU|CUDA_|NVIDIA_|TF_|OMP_|MKL_|OPENBLAS_|PYTHONHASHSEED")
 
 
 def environment() -> dict[str, object]:
@@ -52,7 +42,7 @@ def environment() -> dict[str, object]:
 
 def digest() -> str:
     """Return a hexadecimal digest of the environment, its variables and the sources."""
-    variables = {k: v for k, v in sorted(os.environ.items()) if k.startswith(_VARIABLES)}
+    variables = {k: v for k, v in sorted(os.environ.items()) if _VARIABLES.match(k)}
     text = json.dumps([environment(), variables, sources(*_SOURCES)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

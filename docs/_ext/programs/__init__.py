@@ -26,7 +26,8 @@ from _ext.execution.store import Store
 from . import candidates, catalogue, node
 from .candidates import Candidate
 from .render import Origin
-from .slicer import LEVELS, SliceError
+from .slicer import LEVELS
+from .slicer.statements import SliceError
 
 _log = logging.getLogger(__name__)
 _RECORD = DATA / "program_levels.json"

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from jitguide._errors.entries import catalogue
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from _ext import build
 from _ext.execution.store import Store
+from jitguide._errors.entries import catalogue
 
 from . import candidates, render, runner
 from .node import program

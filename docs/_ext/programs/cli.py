@@ -18,7 +18,7 @@ from _ext import build
 from _ext.execution import kernels, notebooks
 from _ext.programs import candidates
 from _ext.programs.render import Origin
-from _ext.programs.slicer import SliceError
+from _ext.programs.slicer.statements import SliceError
 
 
 def main() -> int:
