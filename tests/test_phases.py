@@ -155,7 +155,7 @@ def test_an_option_that_cannot_be_kept_is_named():
 
 
 def test_what_is_no_function_is_refused():
-    with pytest.raises(TypeError, match="`fn` must be a function, and got a int, which cannot be called"):
+    with pytest.raises(TypeError, match="`fn` must be a function, got int, which cannot be called"):
         phases(3)
     compiled = jax.jit(wave).lower(jnp.ones(3)).compile()
     with pytest.raises(
