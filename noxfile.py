@@ -310,14 +310,12 @@ print("addresses:", metadata.get_all("Project-URL") or "none")
 
 @nox.session(default=False, python="3.11")
 def lowest(session: nox.Session) -> None:
-    """Test the package with the lowest versions of JAX, NumPy and Matplotlib that it allows."""
+    """Test the package with the lowest versions that pyproject.toml allows."""
     session.install("-q", *group("lock"))
     session.run(
         "uv", "pip", "install", "-q", "--resolution", "lowest-direct", "--python", session.virtualenv.location,
-        "-e", ".[plot]",
+        "-e", ".[plot]", *group("tests"),
     )  # fmt: skip
-    session.install("-q", "-c", CONSTRAINTS, *group("tests"))
-    session.run("uv", "pip", "list", "--python", session.virtualenv.location)
     # The tests of the package only: those of the site's extensions need Sphinx.
     own = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "_ext" not in p.read_text("utf-8")]
     session.run("python", "-m", "pytest", *(session.posargs or map(str, own)))
