@@ -20,56 +20,59 @@ if jax.__version_info__ < _OLDEST_JAX:
 import jax.extend  # noqa: E402 -- for `stages`: imported later, it makes JAX 0.12 compile everything again
 
 if TYPE_CHECKING:  # for type checkers and editors, which do not see what is imported on demand
-    from jitguide._calls import Call as Call
-    from jitguide._check import Findings as Findings
-    from jitguide._check import check as check
-    from jitguide._comparison import Comparison as Comparison
-    from jitguide._comparison import Timing as Timing
-    from jitguide._device import DeviceReport as DeviceReport
-    from jitguide._device import device_report as device_report
-    from jitguide._errors import CaughtError as CaughtError
-    from jitguide._errors import Explanation as Explanation
-    from jitguide._errors import expect_error as expect_error
-    from jitguide._errors import explain as explain
-    from jitguide._peaks import Peaks as Peaks
-    from jitguide._peaks import peaks as peaks
-    from jitguide._phases import Phases as Phases
-    from jitguide._phases import phases as phases
-    from jitguide._reasons import Reason as Reason
-    from jitguide._roofline import Roofline as Roofline
-    from jitguide._roofline import roofline as roofline
-    from jitguide._rules import Finding as Finding
-    from jitguide._scaling import Scaling as Scaling
-    from jitguide._scaling import scaling as scaling
-    from jitguide._seen import Seen as Seen
-    from jitguide._seen import assert_compiles as assert_compiles
-    from jitguide._seen import assert_traces as assert_traces
-    from jitguide._stages import Stages as Stages
-    from jitguide._stages import stages as stages
-    from jitguide._stats import Ratio as Ratio
-    from jitguide._timing import compare as compare
-    from jitguide._watch import Watched as Watched
-    from jitguide._watch import watch as watch
+    from jitguide._check.check import Findings as Findings
+    from jitguide._check.check import check as check
+    from jitguide._check.rules import Finding as Finding
+    from jitguide._errors.entry import Explanation as Explanation
+    from jitguide._errors.expect_error import CaughtError as CaughtError
+    from jitguide._errors.expect_error import expect_error as expect_error
+    from jitguide._errors.explain import explain as explain
+    from jitguide._hardware.device_report import DeviceReport as DeviceReport
+    from jitguide._hardware.device_report import device_report as device_report
+    from jitguide._hardware.peaks import Peaks as Peaks
+    from jitguide._hardware.peaks import peaks as peaks
+    from jitguide._hardware.roofline import Roofline as Roofline
+    from jitguide._hardware.roofline import roofline as roofline
+    from jitguide._stages.result import Stages as Stages
+    from jitguide._stages.stages import stages as stages
+    from jitguide._timing.compare import compare as compare
+    from jitguide._timing.comparison import Comparison as Comparison
+    from jitguide._timing.comparison import Timing as Timing
+    from jitguide._timing.phases import Phases as Phases
+    from jitguide._timing.phases import phases as phases
+    from jitguide._timing.scaling import Scaling as Scaling
+    from jitguide._timing.scaling import scaling as scaling
+    from jitguide._timing.statistics import Ratio as Ratio
+    from jitguide._watch.block import WatchedBlock as WatchedBlock
+    from jitguide._watch.block import assert_compiles as assert_compiles
+    from jitguide._watch.block import assert_traces as assert_traces
+    from jitguide._watch.call_log import Call as Call
+    from jitguide._watch.reasons import Reason as Reason
+    from jitguide._watch.watch import Watched as Watched
+    from jitguide._watch.watch import watch as watch
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "_calls": ["Call"],
-    "_check": ["Findings", "check"],
-    "_comparison": ["Comparison", "Timing"],
-    "_device": ["DeviceReport", "device_report"],
-    "_errors": ["CaughtError", "Explanation", "expect_error", "explain"],
-    "_peaks": ["Peaks", "peaks"],
-    "_phases": ["Phases", "phases"],
-    "_reasons": ["Reason"],
-    "_roofline": ["Roofline", "roofline"],
-    "_rules": ["Finding"],
-    "_scaling": ["Scaling", "scaling"],
-    "_seen": ["Seen", "assert_compiles", "assert_traces"],
-    "_stages": ["Stages", "stages"],
-    "_stats": ["Ratio"],
-    "_timing": ["compare"],
-    "_watch": ["Watched", "watch"],
+    "_check.check": ["Findings", "check"],
+    "_check.rules": ["Finding"],
+    "_errors.entry": ["Explanation"],
+    "_errors.expect_error": ["CaughtError", "expect_error"],
+    "_errors.explain": ["explain"],
+    "_hardware.device_report": ["DeviceReport", "device_report"],
+    "_hardware.peaks": ["Peaks", "peaks"],
+    "_hardware.roofline": ["Roofline", "roofline"],
+    "_stages.result": ["Stages"],
+    "_stages.stages": ["stages"],
+    "_timing.compare": ["compare"],
+    "_timing.comparison": ["Comparison", "Timing"],
+    "_timing.phases": ["Phases", "phases"],
+    "_timing.scaling": ["Scaling", "scaling"],
+    "_timing.statistics": ["Ratio"],
+    "_watch.block": ["WatchedBlock", "assert_compiles", "assert_traces"],
+    "_watch.call_log": ["Call"],
+    "_watch.reasons": ["Reason"],
+    "_watch.watch": ["Watched", "watch"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

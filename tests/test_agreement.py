@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide._agreement import require_agreement, require_arrays, validate_check
+from jitguide._timing.equality import require_agreement, require_arrays, validate_check
 
 
 def agree(a, b, check=1e-3):

@@ -20,7 +20,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide._errors import Entry, _catalogue, catalogue, explain
+from jitguide import explain
+from jitguide._errors import entries
+from jitguide._errors.entries import catalogue
+from jitguide._errors.entry import Entry
 
 ONE_DEVICE = [entry for entry in catalogue() if entry.devices <= 1]
 RAISING = [(entry, code) for entry in ONE_DEVICE if entry.error for code in entry.examples]
@@ -189,7 +192,8 @@ def test_entries_for_two_devices_hold_on_two_cpu_devices(tmp_path: Path) -> None
 import json, sys, traceback
 import jax, jax.numpy as jnp, numpy as np
 jax.config.update("jax_num_cpu_devices", 2)
-from jitguide._errors import catalogue, explain
+from jitguide._errors.entries import catalogue
+from jitguide import explain
 
 def run(code):
     path = sys.argv[1]
@@ -300,5 +304,5 @@ def test_the_warning_about_captured_constants_is_recognised() -> None:
 
 
 def test_every_file_of_the_catalogue_is_read() -> None:
-    files = {path.stem for path in Path(_catalogue.__file__).with_name("catalogue").iterdir()}
-    assert files == set(_catalogue.GROUPS)
+    files = {path.stem for path in Path(entries.__file__).with_name("catalogue").iterdir()}
+    assert files == set(entries.GROUPS)

@@ -14,8 +14,8 @@ import jax
 import numpy as np
 import pytest
 
-from jitguide import _device
-from jitguide._device import device_report
+from jitguide import device_report
+from jitguide._hardware import device_report as report_module
 
 
 def test_the_report_names_the_versions_in_use() -> None:
@@ -64,7 +64,7 @@ def test_an_option_that_is_no_attribute_is_listed_too() -> None:
 def test_both_names_of_the_share_of_memory_are_listed() -> None:
     old, new = "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION"
     for name in (old, new):
-        assert _device._environment({name: ".5"}) == [(name, ".5")]
+        assert report_module._environment({name: ".5"}) == [(name, ".5")]
 
 
 def test_x64_and_matmul_precision_have_a_row_of_their_own() -> None:
@@ -90,7 +90,7 @@ def test_neither_host_nor_user_nor_directory_is_named(monkeypatch: pytest.Monkey
 def test_a_cache_directory_is_reported_as_yes(tmp_path: Path) -> None:
     program = (
         "import jax; jax.config.update('jax_compilation_cache_dir', 'some-cache')\n"
-        "from jitguide._device import device_report; r = device_report(); print(r.compilation_cache, r)"
+        "from jitguide import device_report; r = device_report(); print(r.compilation_cache, r)"
     )
     done = _run(program)
     assert done.stdout.startswith("True")
@@ -110,16 +110,16 @@ def test_a_cache_directory_is_reported_as_yes(tmp_path: Path) -> None:
     ],
 )
 def test_xla_flags_are_listed_without_paths(flags: str, expected: str) -> None:
-    assert _device._environment({"XLA_FLAGS": flags}) == [("XLA_FLAGS", expected)]
+    assert report_module._environment({"XLA_FLAGS": flags}) == [("XLA_FLAGS", expected)]
 
 
 def test_an_empty_variable_is_not_listed() -> None:
-    assert _device._environment({"XLA_FLAGS": " ", "OMP_NUM_THREADS": ""}) == []
+    assert report_module._environment({"XLA_FLAGS": " ", "OMP_NUM_THREADS": ""}) == []
 
 
 def test_chips_are_not_named_by_their_identifier() -> None:
     chips = {"CUDA_VISIBLE_DEVICES": "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,1"}
-    assert _device._environment(chips) == [("CUDA_VISIBLE_DEVICES", "(an identifier),1")]
+    assert report_module._environment(chips) == [("CUDA_VISIBLE_DEVICES", "(an identifier),1")]
 
 
 def test_a_backend_that_does_not_start_is_a_sentence_and_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_a_backend_that_does_not_start_is_a_sentence_and_not_a_crash(monkeypatch
 
 def test_a_missing_platform_is_reported_by_the_real_jax() -> None:
     done = _run(
-        "from jitguide._device import device_report; print(device_report().problem)",
+        "from jitguide import device_report; print(device_report().problem)",
         JAX_PLATFORMS="no_such_chip",
     )
     assert done.returncode == 0, done.stderr
@@ -171,7 +171,7 @@ def test_a_device_without_memory_statistics_is_not_available() -> None:
         def memory_stats(self) -> dict[str, int]:
             return {"bytes_limit": 7}
 
-    assert [_device.memory_limit(d()) for d in (Refuses, Silent, Speaks)] == [None, None, 7]
+    assert [report_module.memory_limit(d()) for d in (Refuses, Silent, Speaks)] == [None, None, 7]
 
 
 def _run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:

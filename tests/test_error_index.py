@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from _ext import error_index
 
-from jitguide._errors import catalogue
-from jitguide._errors._catalogue import GROUPS, entries
+from jitguide._errors.entries import GROUPS, catalogue, entries
 
 DOCS = Path(__file__).parents[1] / "docs"
 SHOWN = {

@@ -11,8 +11,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jitguide._errors import _frames, catalogue, expect_error, explain
-from jitguide._errors._text import clean, first_sentence, jax_link
+from jitguide import expect_error, explain
+from jitguide._errors import frames
+from jitguide._errors.entries import catalogue
+from jitguide._text import clean, first_sentence, jax_link
 
 BOOL = jax.errors.TracerBoolConversionError
 
@@ -163,9 +165,9 @@ def test_a_program_without_source_prints_no_line() -> None:
 
 
 def test_a_cell_of_a_notebook_is_named_as_such() -> None:
-    assert _frames._file_name("/tmp/ipykernel_4711/123.py") == "<cell>"
-    assert _frames._file_name("<ipython-input-3-abc>") == "<cell>"
-    assert _frames._file_name("/home/me/train.py") == "train.py"
+    assert frames._file_name("/tmp/ipykernel_4711/123.py") == "<cell>"
+    assert frames._file_name("<ipython-input-3-abc>") == "<cell>"
+    assert frames._file_name("/home/me/train.py") == "train.py"
 
 
 def test_the_exception_is_not_kept_alive() -> None:

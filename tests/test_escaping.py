@@ -20,17 +20,27 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import jitguide
-from jitguide import _calls, _comparison, _device, _peaks, _phases, _reasons, _roofline, _scaling, _seen
-from jitguide._check import Findings
-from jitguide._costs import Costs
-from jitguide._errors import Explanation
-from jitguide._events import Event
-from jitguide._render import escape, html_table
-from jitguide._rules import Finding
-from jitguide._stages import Constant, Equation, Line, Stage, Stages
+from jitguide import (
+    Comparison,
+    DeviceReport,
+    Explanation,
+    Finding,
+    Findings,
+    Peaks,
+    Phases,
+    Ratio,
+    Roofline,
+    Scaling,
+    Stages,
+    Timing,
+    WatchedBlock,
+)
+from jitguide._display import Table, escape
+from jitguide._hardware.peaks import CopyPeak, MatmulPeak
+from jitguide._monitoring import Event
 from jitguide._stages.diff import StagesDiff
-from jitguide._stages.model import NAMES
-from jitguide._stats import Ratio
+from jitguide._stages.model import NAMES, Constant, Equation, Line, Stage
+from jitguide._watch import call_log, reasons
 
 # fmt: off
 ELEMENTS = {
@@ -94,58 +104,58 @@ def as_shown(text: str) -> str:
 
 
 def comparison(a, b, c, d, e, f):
-    timings = tuple(_comparison.Timing(name, SECONDS, 1, 0.1) for name in (f"1{a}", f"2{b}"))
-    return _comparison.Comparison(timings, f"1{a}", Ratio(1, 1, 1), c, 0.0, (d, e), f), [a, b, d, e, f]
+    timings = tuple(Timing(name, SECONDS, 1, 0.1) for name in (f"1{a}", f"2{b}"))
+    return Comparison(timings, f"1{a}", Ratio(1, 1, 1), c, 0.0, (d, e), f), [a, b, d, e, f]
 
 
 def scaling(a, b, c, d, e, f):
     found = comparison(a, b, c, f"1{d}", f"2{e}", f)[0]  # equal notes would be one
-    return _scaling.Scaling((1, 2), (found, found)), [a, b, d, e]
+    return Scaling((1, 2), (found, found)), [a, b, d, e]
 
 
 def phases(a, b, *_):
-    return _phases.Phases(1.0, 1.0, 1.0, 1.0, 0.1, (a, b)), [a, b]
+    return Phases(1.0, 1.0, 1.0, 1.0, 0.1, (a, b)), [a, b]
 
 
 def watched(a, b, c, d, e, f):
-    log = _calls.CallLog()
+    log = call_log.CallLog()
     log.__name__ = a
-    log._add("compiled", 0.1, trace=0.1, reason=_reasons.Reason("shape", b, c, d, e, (f,)))
-    log._add("raised", 0.1, reason=_reasons.reason("raised", a, now=f))
-    log._add("traced", 0.1, reason=_reasons.reason("static value", b, c, d))
+    log._add("compiled", 0.1, trace=0.1, reason=reasons.Reason("shape", b, c, d, e, (f,)))
+    log._add("raised", 0.1, reason=reasons.reason("raised", a, now=f))
+    log._add("traced", 0.1, reason=reasons.reason("static value", b, c, d))
     return log, [a, b, c, d, e, f]
 
 
 def seen(a, b, *_):
-    block = _seen.Seen()
+    block = WatchedBlock()
     block._found = [Event("compile", a, 0.1, b)]
     return block, [a, b]
 
 
 def findings(a, b, c, d, e, f):
-    return Findings(a, (Finding(b, c, d, e),), Costs(), (f"1{f}",)), [a, b, c, d, e, f]
+    return Findings(a, (Finding(b, c, d, e),), notes=(f"1{f}",)), [a, b, c, d, e, f]
 
 
 def no_findings(a, b, *_):
-    return Findings(a, (), Costs(compile=1.0), (f"1{b}",)), [a, b]
+    return Findings(a, (), Phases(1.0, 1.0, 1.0, 1.0, 0.1), notes=(f"1{b}",)), [a, b]
 
 
 def device_report(a, b, c, d, e, f):
     given = {"jax": a, "jaxlib": b, "numpy": a, "python": b, "platform": f"1{c}", "device_kind": d, "cpu": e}
     facts = {"device_count": 1, "device_memory": None, "cores": 2, "x64": False, "load": None}
     settings = {"matmul_precision": f"1{f}", "settings": ((a, b),), "compilation_cache": True}
-    return _device.DeviceReport(**given, **facts, **settings, problem=f"1{f}"), [a, b, c, d, e, f]
+    return DeviceReport(**given, **facts, **settings, problem=f"1{f}"), [a, b, c, d, e, f]
 
 
 def peaks(a, b, *_):
-    copies, matmuls = (_peaks.CopyPeak(2, 1e9),), (_peaks.MatmulPeak(b, 8, 1e9),)
-    return _peaks.Peaks(a, copies, matmuls), [a, b]
+    copies, matmuls = (CopyPeak(2, 1e9),), (MatmulPeak(b, 8, 1e9),)
+    return Peaks(a, copies, matmuls), [a, b]
 
 
 def roofline(a, b, c, d, *_):
-    copy, matmul = _peaks.CopyPeak(2, 1e9), _peaks.MatmulPeak(a, 8, 1e9)
+    copy, matmul = CopyPeak(2, 1e9), MatmulPeak(a, 8, 1e9)
     ratio = Ratio(2, 1, 3)
-    return _roofline.Roofline(ratio, 1.0, 4, 4, 8.0, 9.0, b, copy, matmul, c, (d,)), [a, d]
+    return Roofline(ratio, 1.0, 4, 4, 8.0, 9.0, b, copy, matmul, c, (d,)), [a, d]
 
 
 def explanation(a, b, c, d, e, f):
@@ -285,7 +295,7 @@ def test_an_escaped_text_may_stand_in_an_element_and_in_an_attribute(text):
 @given(texts=TEXTS)
 def test_every_cell_of_a_table_comes_back_whole(texts):
     a, b, c, d, e, f = texts
-    tree = parsed(html_table([a, b], [[c, d]], title=f"1{e}", notes=[f]))
+    tree = parsed(Table([a, b], [[c, d]], title=f"1{e}", notes=[f]).html())
     cells = [*tree.iter("th"), *tree.iter("td"), *tree.iter("caption"), *tree.iter("p")]
     assert [cell.text or "" for cell in cells] == [as_shown(t) for t in (a, b, c, d, f"1{e}", f)]
 
@@ -300,7 +310,7 @@ def test_any_text_can_be_explained(text):
 @pytest.mark.parametrize("maker", VIEWS.values(), ids=VIEWS)
 def test_the_checks_see_a_view_that_does_not_escape(maker, monkeypatch):
     # The second has the name from the first, so both are imported before either is changed.
-    modules = [importlib.import_module(f"jitguide.{name}") for name in ("_render", "_stages.html")]
+    modules = [importlib.import_module(f"jitguide.{name}") for name in ("_display", "_stages.html")]
     check_view(maker, [HOSTILE[0]] * 6)
     for module in modules:
         monkeypatch.setattr(module, "escape", str)

@@ -5,9 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import _events
-from jitguide._seen import assert_traces
-from jitguide._watch import watch
+from jitguide import _monitoring, assert_traces, watch
 
 
 def x3():
@@ -58,20 +56,20 @@ def test_an_exception_that_is_being_handled_is_not_that_of_the_trace():
     except KeyError:
         with assert_traces(0, of="<lambda>"):
             jitted(x)
-    assert _events._local.error is None
+    assert _monitoring._local.error is None
 
 
 @pytest.mark.parametrize("name", ["f", "<unnamed function>"])
 def test_work_is_counted_by_name_in_all_threads(name):
-    before = _events.work_on(name)
-    _events._on_duration("/jax/core/compile/backend_compile_duration", 0.1, fun_name=f"jit({name})")
-    assert _events.work_on(name) == before + 1
+    before = _monitoring.work_on(name)
+    _monitoring._on_duration("/jax/core/compile/backend_compile_duration", 0.1, fun_name=f"jit({name})")
+    assert _monitoring.work_on(name) == before + 1
 
 
 def test_a_read_that_nobody_recorded_does_not_make_a_read_of_the_next_compile():
     compiled = "/jax/core/compile/backend_compile_duration"
-    _events._on_event("/jax/compilation_cache/cache_hits")
-    _events._on_duration(compiled, 0.1, fun_name="jit(before)")
-    with _events.recording() as events:
-        _events._on_duration(compiled, 0.1, fun_name="jit(now)")
+    _monitoring._on_event("/jax/compilation_cache/cache_hits")
+    _monitoring._on_duration(compiled, 0.1, fun_name="jit(before)")
+    with _monitoring.recording() as events:
+        _monitoring._on_duration(compiled, 0.1, fun_name="jit(now)")
     assert [(e.phase, e.function) for e in events] == [("compile", "now")]

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import _history
-from jitguide._alike import are_alike
-from jitguide._watch import watch
+from jitguide import watch
+from jitguide._watch import cache_model
+from jitguide._watch.function_identity import are_alike
 
 COMPILED, LEFT, HIT = "compiled", "left the fast path", "hit"
 
@@ -145,7 +145,7 @@ def test_a_living_function_keeps_its_history_when_its_neighbour_is_watched():
 def test_places_do_not_grow_with_functions_that_are_gone():
     for _ in range(5):
         f = watch(jax.jit(lambda x: x * 11))
-    assert len(_history._places[_history.place_of(f.__wrapped__)]) <= 3
+    assert len(cache_model._places[cache_model.place_of(f.__wrapped__)]) <= 3
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_kind_of_call_without_a_fast_path_does_not_make_other_hits_slow(monkey
         f(ones(n), None)
     f(ones(3), 1)
     signatures = []
-    monkeypatch.setattr("jitguide._watch.signature_of", lambda *_: signatures.append(1))
+    monkeypatch.setattr("jitguide._watch.watch.signature_of", lambda *_: signatures.append(1))
     f(ones(4), 1)
     f(ones(3), None)
     assert signatures == [1]  # of the call that compiled; the other one has another structure
@@ -241,6 +241,6 @@ def test_a_hit_while_another_thread_compiles_another_kind_stays_a_hit():
     f(ones(3))
     history, work = f._history, iter((0, 1, 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jitguide._events.work_on", lambda name: next(work))
+        patch.setattr("jitguide._monitoring.work_on", lambda name: next(work))
         f(ones(3))
     assert (f.last.outcome, len(history._known)) == (HIT, 1)

@@ -5,7 +5,7 @@ import functools
 import jax
 import pytest
 
-from jitguide._watch import watch
+from jitguide import watch
 
 
 class Dense:

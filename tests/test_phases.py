@@ -10,11 +10,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jitguide import _events
+from jitguide import Comparison, Phases, Timing, _monitoring, phases, watch
 from jitguide._anew import jit_anew
-from jitguide._comparison import Comparison, Timing
-from jitguide._phases import Phases, phases
-from jitguide._watch import watch
+from jitguide._timing.phases import FirstCall
 
 STEPS = ("trace", "lower", "compile", "first_run", "steady")
 
@@ -38,9 +36,9 @@ def test_plain_jitted_and_partial_functions_are_taken(make):
 def test_every_step_is_paid_again_for_a_function_that_has_been_called():
     jitted = jax.jit(wave)
     jitted(jnp.ones(3)).block_until_ready()
-    _events.ensure_listening()
+    _monitoring.ensure_listening()
     for _ in range(2):
-        with _events.recording() as events:
+        with _monitoring.recording() as events:
             phases(jitted, jnp.ones(3))
         done = [event.phase for event in events if event.function == "wave"]
         assert done == ["trace", "lower", "compile"]
@@ -87,10 +85,10 @@ def test_without_a_gain_there_is_no_break_even(eager):
 @pytest.mark.parametrize(
     ("eager", "kind", "text"),
     [
-        ("1", TypeError, "`eager` must be the seconds of a call without jit, or the function, and got '1'."),
+        ("1", TypeError, "`eager` must be the seconds of a call without jit, or the function, got '1'."),
         (True, TypeError, "`eager` must be the seconds of a call without jit"),
-        (0, ValueError, "`eager` must be a positive number of seconds, and got 0."),
-        (math.nan, ValueError, "`eager` must be a positive number of seconds, and got nan."),
+        (0, ValueError, "`eager` must be a positive number of seconds, got 0."),
+        (math.nan, ValueError, "`eager` must be a positive number of seconds, got nan."),
         (wave, ValueError, "`eager` is a function, and these phases hold no arguments to call it with."),
     ],
 )
@@ -132,8 +130,8 @@ def test_the_results_need_not_agree_if_so_asked():
 def test_a_gain_that_cannot_be_told_from_noise_is_none(monkeypatch, eager, even):
     timings = Timing("jit", (1.0,) * 20, 1, 1.0), Timing("eager", eager, 1, 1.0)
     found = Comparison(timings, "jit", None, "cpu")
-    monkeypatch.setattr("jitguide._phases.compare", lambda *args, **options: found)
-    cost = by_hand(_jitted=wave, _fresh=lambda: ((), {}))
+    monkeypatch.setattr("jitguide._timing.phases.compare", lambda *args, **options: found)
+    cost = by_hand(_call=FirstCall({}, wave, ((), {}), donates=False, bound=0, notes=()))
     assert cost.break_even(wave) == even
 
 
@@ -198,7 +196,7 @@ def test_without_private_options_the_function_itself_is_timed_with_a_note(monkey
         def clear_cache(self):
             self.fn.clear_cache()
 
-    monkeypatch.setattr("jitguide._phases.jax.stages.Wrapped", Opaque)
+    monkeypatch.setattr("jitguide._timing.phases.jax.stages.Wrapped", Opaque)
     cost = phases(Opaque(wave), jnp.ones(3))
     assert cost.notes == ("JAX does not tell the options of this function: steps done before look free.",)
 
@@ -258,8 +256,8 @@ def test_a_method_that_donates_its_object_leaves_the_readers_alone():
 
 @pytest.mark.filterwarnings("ignore:Some donated buffers")  # where a backend cannot donate, JAX says so
 def test_a_static_object_is_the_same_one_in_every_call():
-    _events.ensure_listening()
-    with _events.recording() as events:
+    _monitoring.ensure_listening()
+    with _monitoring.recording() as events:
         phases(Total(jnp.ones(3)).of_static, jnp.ones(3))
     assert [event.phase for event in events if event.function == "of_static"] == ["trace", "lower", "compile"]
 
@@ -269,8 +267,8 @@ def test_a_static_object_is_the_same_one_in_every_call():
 def test_every_step_of_a_method_is_paid_again(name):
     method, x = getattr(Scale(), name), jnp.ones(3)
     method(x + 0)
-    _events.ensure_listening()
-    with _events.recording() as events:
+    _monitoring.ensure_listening()
+    with _monitoring.recording() as events:
         cost = phases(method, x)
     done = [event.phase for event in events if event.function == name]
     assert done == ["trace", "lower", "compile"]

@@ -150,10 +150,10 @@ def test_an_unseeded_generator_is_noticed():
         assert "it prints" in climb.why
 
 
-@pytest.mark.parametrize(("fresh", "measures"), [(False, "__main__"), (True, "jitguide._timing")])
-def test_only_forked_programs_measure_briefly(fresh, measures):
-    text = "from jitguide import _timing\nprint(_timing._measure.__module__)"
-    assert program_runner.run([program_runner.Job("x", text, fresh=fresh)])["x"].stdout.strip() == measures
+@pytest.mark.parametrize(("fresh", "scale"), [(False, "0.1"), (True, "None")])
+def test_only_forked_programs_measure_briefly(fresh, scale):
+    text = "import os, jitguide\nprint(os.environ.get('JITGUIDE_BUDGET_SCALE'))"
+    assert program_runner.run([program_runner.Job("x", text, fresh=fresh)])["x"].stdout.strip() == scale
 
 
 def test_a_block_that_would_tell_compiles_by_itself():

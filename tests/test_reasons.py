@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide._differences import differences, explain
-from jitguide._reasons import COMPILE, FAST, KINDS, TRACE, Reason, reaches, reason
-from jitguide._signature import signature_of
+from jitguide import Reason
+from jitguide._watch.reasons import COMPILE, FAST, KINDS, TRACE, reaches, reason
+from jitguide._watch.signature import signature_of
+from jitguide._watch.signature_diff import differences, reason_for
 
 
 @jax.jit
@@ -37,32 +38,32 @@ def test_every_kind_makes_a_sentence_and_an_advice(kind):
 
 
 def test_the_sample_sentence():
-    assert str(explain("fn", sign(zeros(12)), [sign(zeros(8))], TRACE)) == (
+    assert str(reason_for("fn", sign(zeros(12)), [sign(zeros(8))], TRACE)) == (
         "`x` changed shape, float32[8] → float32[12]: jit compiles once per shape. "
         "Pad to a few sizes, or mask."
     )
 
 
 def test_no_earlier_call_is_a_first_call():
-    assert explain("fn", sign(1.0), [], TRACE).kind == "first call"
-    assert explain("fn", sign(1.0), [], FAST).advice.startswith("the program was there before")
-    assert explain("fn", sign(1.0), [], COMPILE).advice.startswith("its trace was there before")
+    assert reason_for("fn", sign(1.0), [], TRACE).kind == "first call"
+    assert reason_for("fn", sign(1.0), [], FAST).advice.startswith("the program was there before")
+    assert reason_for("fn", sign(1.0), [], COMPILE).advice.startswith("its trace was there before")
 
 
 def test_the_nearest_earlier_call_is_compared_not_the_last():
     near, far = sign(zeros(8), zeros(3)), sign([1.0, 2.0])
-    found = explain("fn", sign(zeros(8), zeros(4)), [near, far], TRACE)
+    found = reason_for("fn", sign(zeros(8), zeros(4)), [near, far], TRACE)
     assert (found.kind, found.argument, found.also) == ("shape", "y", ())
 
 
 def test_of_two_equally_near_calls_the_later_is_compared():
-    found = explain("fn", sign(zeros(3)), [sign(zeros(1)), sign(zeros(2))], TRACE)
+    found = reason_for("fn", sign(zeros(3)), [sign(zeros(1)), sign(zeros(2))], TRACE)
     assert found.before == "float32[2]"
 
 
 def test_further_differences_are_told_and_cut():
     before = sign({k: zeros(2) for k in "abcde"})
-    found = explain("fn", sign({k: zeros(3) for k in "abcde"}), [before], TRACE)
+    found = reason_for("fn", sign({k: zeros(3) for k in "abcde"}), [before], TRACE)
     assert found.argument == "x['a']"
     assert len(found.also) == 3
     assert str(found).endswith("Also: 2 further differences.")
@@ -70,7 +71,7 @@ def test_further_differences_are_told_and_cut():
 
 
 def test_a_difference_that_cannot_cause_a_trace_is_not_blamed_for_one():
-    found = explain("fn", sign(np.zeros(3, np.float32)), [sign(zeros(3))], TRACE)
+    found = reason_for("fn", sign(np.zeros(3, np.float32)), [sign(zeros(3))], TRACE)
     assert found.kind == "unknown"
     assert "jax_explain_cache_misses" in str(found)
 
@@ -184,7 +185,7 @@ NEAREST = {
 
 @pytest.mark.parametrize(("earlier", "now", "expected"), NEAREST.values(), ids=NEAREST)
 def test_the_call_to_compare_with_is_the_one_that_tells_most(earlier, now, expected):
-    found = explain("fn", now, earlier, TRACE)
+    found = reason_for("fn", now, earlier, TRACE)
     assert (found.kind, found.argument, found.before) == expected
 
 
@@ -194,7 +195,7 @@ def committed(x):
 
 def test_a_reused_trace_is_explained_by_a_call_with_that_trace():
     earlier = [sign(zeros(8)), sign(committed(zeros(4)))]
-    found = explain("fn", sign(committed(zeros(8))), earlier, COMPILE)
+    found = reason_for("fn", sign(committed(zeros(8))), earlier, COMPILE)
     assert (found.kind, found.advice) == (
         "committedness",
         reason("committedness", "x").advice,
@@ -202,17 +203,17 @@ def test_a_reused_trace_is_explained_by_a_call_with_that_trace():
 
 
 def test_a_trace_from_elsewhere_is_named_where_no_earlier_call_has_it():
-    found = explain("fn", sign(committed(zeros(8))), [sign(zeros(4))], COMPILE)
+    found = reason_for("fn", sign(committed(zeros(8))), [sign(zeros(4))], COMPILE)
     assert (found.kind, found.also) == ("shape", ())
     assert found.advice.startswith("its trace was there before, from `lower`, `trace`, another jit")
-    found = explain("fn", sign(zeros(8)), [sign(zeros(4))], FAST)
+    found = reason_for("fn", sign(zeros(8)), [sign(zeros(4))], FAST)
     assert found.advice == "the program was there before. Only the fast path is new."
 
 
 def test_a_trace_is_not_blamed_on_a_far_call_when_a_near_one_explains_nothing():
     earlier = [sign(zeros(3)), sign(zeros(4))]
-    assert explain("fn", sign(np.zeros(3, np.float32)), earlier, TRACE).kind == "unknown"
-    found = explain("fn", sign(np.zeros(3, np.float32)), earlier, COMPILE)
+    assert reason_for("fn", sign(np.zeros(3, np.float32)), earlier, TRACE).kind == "unknown"
+    found = reason_for("fn", sign(np.zeros(3, np.float32)), earlier, COMPILE)
     assert (found.kind, found.advice) == (
         "input kind",
         "that alone makes no new program, and no other difference was found.",
@@ -220,7 +221,7 @@ def test_a_trace_is_not_blamed_on_a_far_call_when_a_near_one_explains_nothing():
 
 
 def test_a_committed_array_in_place_of_a_numpy_array_is_another_program():
-    found = explain("fn", sign(committed(zeros(3))), [sign(np.zeros(3, np.float32))], COMPILE)
+    found = reason_for("fn", sign(committed(zeros(3))), [sign(np.zeros(3, np.float32))], COMPILE)
     assert (found.kind, found.before, found.now) == ("committedness", "not committed", "committed")
 
 
@@ -244,6 +245,6 @@ def test_two_structures_never_read_the_same():
 
 
 def test_calls_that_raised_make_the_next_one_not_the_first():
-    found = explain("fn", sign(1.0), [], TRACE, raised=True)
+    found = reason_for("fn", sign(1.0), [], TRACE, raised=True)
     assert found.sentence == "This is the first call of `fn` that did not raise"
-    assert "or a call that raised" in explain("fn", sign(1.0), [], COMPILE, raised=True).advice
+    assert "or a call that raised" in reason_for("fn", sign(1.0), [], COMPILE, raised=True).advice

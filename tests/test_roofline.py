@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import _counts, _peaks, _roofline
-from jitguide._peaks import CopyPeak, MatmulPeak, Peaks, best_seconds, copier, peaks, rate
-from jitguide._roofline import Roofline, roofline
-from jitguide._stats import Ratio
-from jitguide._watch import watch
+from jitguide import Peaks, Ratio, Roofline, peaks, roofline, watch
+from jitguide._hardware import peaks as peaks_module
+from jitguide._hardware import program_cost
+from jitguide._hardware import roofline as roofline_module
+from jitguide._hardware.peaks import CopyPeak, MatmulPeak, best_seconds, copier, rate
 
 MIB = 2**20
 
@@ -41,8 +41,8 @@ def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
         jax.block_until_ready((function(), copy()))
         return 1e-4, RATIO, ("From the comparison.",)
 
-    monkeypatch.setattr(_roofline, "_timed", timed)
-    monkeypatch.setattr(_roofline, "peaks", lambda: CEILINGS)
+    monkeypatch.setattr(roofline_module, "_timed", timed)
+    monkeypatch.setattr(roofline_module, "peaks", lambda: CEILINGS)
 
 
 # --- peaks -------------------------------------------------------------------------------------------------
@@ -109,9 +109,9 @@ def test_an_array_that_would_fill_the_device_is_left_out() -> None:
         def memory_stats(self) -> None:
             return None
 
-    assert _peaks._fits(64 * MIB, Small())
-    assert not _peaks._fits(65 * MIB, Small())
-    assert _peaks._fits(65 * MIB, Unknown())
+    assert peaks_module._fits(64 * MIB, Small())
+    assert not peaks_module._fits(65 * MIB, Small())
+    assert peaks_module._fits(65 * MIB, Unknown())
 
 
 def test_peaks_read_well_in_text_html_and_data() -> None:
@@ -147,8 +147,8 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         found.append(quick)
         return dataclasses.replace(CEILINGS, device=f"number {len(found)}")
 
-    monkeypatch.setattr(_peaks, "_known", {})
-    monkeypatch.setattr(_peaks, "_measure", measure)
+    monkeypatch.setattr(peaks_module, "_known", {})
+    monkeypatch.setattr(peaks_module, "_measure", measure)
     return found
 
 
@@ -289,7 +289,7 @@ def test_several_devices_are_refused() -> None:
         output_shardings = Sharding()
 
     with pytest.raises(ValueError, match=r"^`fn` runs on 2 devices, and roofline holds it .* on one device"):
-        _counts.only_device(Compiled())
+        program_cost.only_device(Compiled())
 
 
 def test_a_mesh_is_refused_by_peaks() -> None:
@@ -346,7 +346,7 @@ def test_counts_that_xla_does_not_give_are_not_available(answer: object) -> None
                 raise answer
             return answer
 
-    assert _counts.cost(Compiled()) == {}
+    assert program_cost.cost(Compiled()) == {}
 
 
 def test_a_list_of_counts_is_read_too() -> None:
@@ -354,7 +354,7 @@ def test_a_list_of_counts_is_read_too() -> None:
         def cost_analysis(self) -> object:
             return [{"flops": 3, "utilization0{}": 1.0}]
 
-    assert _counts.cost(Compiled()) == {"flops": 3.0}
+    assert program_cost.cost(Compiled()) == {"flops": 3.0}
 
 
 def test_missing_numbers_are_named_as_missing() -> None:

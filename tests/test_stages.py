@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide._stages import stages
+from jitguide import stages
 from jitguide._stages.build import Tagger, replay
-from jitguide._stages.facts import options
+from jitguide._stages.compiled_info import options
 from jitguide._stages.liveness import live_equations
 from jitguide._stages.tags import Nodes, works
 
@@ -254,7 +254,7 @@ def test_counts_cost_and_memory_are_given():
 
 
 def test_what_the_backend_does_not_give_is_not_available():
-    from jitguide._stages import facts
+    from jitguide._stages import compiled_info
 
     class Silent:
         def cost_analysis(self):
@@ -263,8 +263,8 @@ def test_what_the_backend_does_not_give_is_not_available():
         def memory_analysis(self):
             return None
 
-    assert set(facts.cost(Silent()).values()) == {None}
-    assert set(facts.memory(Silent()).values()) == {None}
+    assert set(compiled_info.cost(Silent()).values()) == {None}
+    assert set(compiled_info.memory(Silent()).values()) == {None}
 
 
 def test_loops_come_with_a_note_that_flops_count_the_body_once():
@@ -412,7 +412,7 @@ def test_labels_survive_a_persistent_cache_that_was_filled_without_them(tmp_path
         jax.config.update("jax_compilation_cache_dir", sys.argv[1])
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-        from jitguide._stages import stages
+        from jitguide import stages
         def f(x):
             return jnp.sin(x) * 2 + 1
         f_jitted = jax.jit(f)

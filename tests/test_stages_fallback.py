@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide._stages import build, stages, tags
+from jitguide import stages
+from jitguide._stages import build, tags
 
 X = np.arange(1.0, 9.0, dtype=np.float32)
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide._stages import stages
+from jitguide import stages
 
 X = np.arange(1.0, 9.0, dtype=np.float32)
 SCRIPT = Path(__file__).parents[1] / "docs" / "_static" / "stages.js"

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from jitguide._stats import Ratio, judge, paired_ratio, trimmed_mean
+from jitguide import Ratio
+from jitguide._timing.statistics import judge, paired_ratio, trimmed_mean
 
 
 def noisy(rng, n, *, spikes=0.0, drift=0.0, noise=0.01):

@@ -12,13 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import _busy
-from jitguide._blocks import BLOCK, CAP, FEWEST_ROUNDS, ROUNDS, SOONEST, Bench, measure
-from jitguide._busy import Busy
-from jitguide._comparison import Comparison, Timing
-from jitguide._stats import Ratio, paired_ratio
-from jitguide._timing import compare
-from jitguide._watch import watch
+from jitguide import Comparison, Ratio, Timing, compare, watch
+from jitguide._timing import system_load
+from jitguide._timing.engine import BLOCK, CAP, FEWEST_ROUNDS, ROUNDS, SOONEST, Bench, measure
+from jitguide._timing.statistics import paired_ratio
+from jitguide._timing.system_load import Busy
 
 
 class Machine:
@@ -712,8 +710,23 @@ def test_the_rest_of_the_machine_is_what_this_program_did_not_use():
 
 
 def test_where_the_system_does_not_tell_the_load_is_unknown(monkeypatch, tmp_path):
-    monkeypatch.setattr(_busy, "_STAT", tmp_path / "missing")
+    monkeypatch.setattr(system_load, "_STAT", tmp_path / "missing")
     assert Busy.now().cores_since() is None
     (tmp_path / "odd").write_text("cpu x y\n")
-    monkeypatch.setattr(_busy, "_STAT", tmp_path / "odd")
+    monkeypatch.setattr(system_load, "_STAT", tmp_path / "odd")
     assert Busy.now().cores_since() is None
+
+
+def test_the_environment_scales_every_budget(monkeypatch):
+    monkeypatch.setenv("JITGUIDE_BUDGET_SCALE", "0.01")
+    slow = jax.jit(lambda x: x + 1)
+    brief = compare({"a": slow, "b": slow}, jnp.ones(3), budget=1.0)
+    monkeypatch.setenv("JITGUIDE_BUDGET_SCALE", "1")
+    assert brief["a"].n < compare({"a": slow, "b": slow}, jnp.ones(3), budget=1.0)["a"].n
+
+
+@pytest.mark.parametrize("scale", ["0", "-1", "inf", "nan", "half"])
+def test_a_scale_that_is_not_a_positive_number_is_refused(monkeypatch, scale):
+    monkeypatch.setenv("JITGUIDE_BUDGET_SCALE", scale)
+    with pytest.raises(ValueError, match=r"JITGUIDE_BUDGET_SCALE must be a positive number, got '"):
+        compare({"a": abs}, -1)

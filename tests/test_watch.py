@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import _events, _watch
-from jitguide._seen import assert_compiles, assert_traces
-from jitguide._watch import Watched, watch
+from jitguide import Watched, _monitoring, assert_compiles, assert_traces, watch
+from jitguide._watch import watch as watch_module
+from jitguide._watch.cache_model import Work
 
 COMPILED, LEFT, HIT = "compiled", "left the fast path", "hit"
 ROOT = Path(__file__).parents[1]
@@ -709,7 +709,7 @@ def test_a_donated_array_that_is_used_again_raises_and_is_recorded():
 def test_a_first_use_where_tracing_is_forbidden_is_counted_later(monkeypatch):
     jitted = twice()
     jitted(ones(3))
-    monkeypatch.setattr(_events, "_verdict", None)
+    monkeypatch.setattr(_monitoring, "_verdict", None)
     f = watch(jitted)
     with jax.no_tracing():
         f(ones(3))
@@ -753,7 +753,7 @@ def test_a_call_that_raises_is_recorded_and_raises():
 
 
 def test_static_names_may_be_passed_where_jax_does_not_tell(monkeypatch):
-    monkeypatch.setattr("jitguide._signature.static_names", lambda *_: set())
+    monkeypatch.setattr("jitguide._watch.signature.static_names", lambda *_: set())
     f = watch(tagged(), static=["tag"])
     f(1.0, 2)
     f(1.0, 3)
@@ -761,7 +761,7 @@ def test_static_names_may_be_passed_where_jax_does_not_tell(monkeypatch):
 
 
 def test_what_jax_cannot_trace_is_taken_as_static(monkeypatch):
-    monkeypatch.setattr("jitguide._signature.static_names", lambda *_: set())
+    monkeypatch.setattr("jitguide._watch.signature.static_names", lambda *_: set())
     f = watch(tagged())
     f(1.0, "a")
     f(1.0, "b")
@@ -927,7 +927,7 @@ def test_many_kinds_of_calls_do_not_fill_the_memory():
         f(1.0, ByIdentity())
     history, signature = f._history, f._history._known[-1]
     for _ in range(200):
-        history.learn("f", signature, "trace", slow=False, first=False)
+        history.learn(Work("f", signature, "trace"))
         history.forget()
     assert len(history._forgotten) <= 100
 
@@ -1012,7 +1012,7 @@ def test_a_watched_function_may_be_watched_again():
 def test_a_removed_listener_is_noticed_and_replaced():
     f = watch(twice())
     f(ones(1))
-    jax.monitoring.unregister_event_duration_listener(_events._on_duration)
+    jax.monitoring.unregister_event_duration_listener(_monitoring._on_duration)
     f(ones(2))
     assert f.last.outcome == "not counted"
     assert "not counted" in repr(f)
@@ -1023,8 +1023,8 @@ def test_a_removed_listener_is_noticed_and_replaced():
 
 
 def test_events_with_other_names_make_calls_not_counted_rather_than_hits(monkeypatch):
-    monkeypatch.setattr(_events, "_PHASES", {})
-    monkeypatch.setattr(_events, "_verdict", None)
+    monkeypatch.setattr(_monitoring, "_PHASES", {})
+    monkeypatch.setattr(_monitoring, "_verdict", None)
     f = watch(twice())
     f(1.0)
     assert f.last.outcome == "not counted"
@@ -1041,7 +1041,7 @@ def test_a_fault_in_our_own_signature_never_reaches_the_reader(monkeypatch):
     def fail(*_):
         raise RuntimeError("ours")
 
-    monkeypatch.setattr(_watch, "signature_of", fail)
+    monkeypatch.setattr(watch_module, "signature_of", fail)
     f = watch(twice())
     assert f(2.0) == 4.0
     assert (f.last.outcome, f.last.reason) == (COMPILED, None)
@@ -1070,7 +1070,7 @@ def test_a_read_from_the_persistent_cache_is_not_a_compile(tmp_path):
         jax.config.update("jax_compilation_cache_dir", sys.argv[1])
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-        from jitguide._watch import watch
+        from jitguide import watch
         f = watch(jax.jit(lambda x: jnp.sin(x) * 2))
         f(1.0)
         with watch() as seen:
@@ -1085,7 +1085,7 @@ def test_devices_shardings_and_layouts_are_told_apart():
     program = """
         import jax, jax.numpy as jnp, numpy as np
         from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
-        from jitguide._watch import watch
+        from jitguide import watch
         f, x, d = watch(jax.jit(lambda x: x * 2)), jnp.ones(8), jax.devices()
         auto = jax.make_mesh((4,), ("i",), axis_types=(AxisType.Auto,))
         explicit = jax.make_mesh((4,), ("i",), axis_types=(AxisType.Explicit,))

@@ -15,7 +15,8 @@ import jax
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from jitguide._errors import Entry, catalogue
+from jitguide._errors.entries import catalogue
+from jitguide._errors.entry import Entry
 
 from . import ladder, program_runner, program_text
 from .program_text import FAILS, Origin

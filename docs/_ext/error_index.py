@@ -15,8 +15,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from jitguide._errors import Entry
-from jitguide._errors._catalogue import GROUPS, entries
+from jitguide._errors.entries import GROUPS, entries
+from jitguide._errors.entry import Entry
 
 from . import entry_programs, programs
 

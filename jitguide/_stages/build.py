@@ -9,8 +9,8 @@ from typing import Any
 
 import jax
 
-from jitguide._jitted import hint_at_static
-from jitguide._stages import facts, fallback, hlo_links, source, stablehlo, status
+from jitguide._callables import hint_at_static
+from jitguide._stages import compiled_info, fallback, link_hlo, outcomes, source, stablehlo
 from jitguide._stages import jaxpr as jaxpr_text
 from jitguide._stages.hlo import BOOKKEEPING, Instruction, Module, ordered
 from jitguide._stages.liveness import live_equations
@@ -42,16 +42,19 @@ def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     shown = source.Shown(source.code_of(fn), program.nodes)
     found = _link(program, _hlo_text(compiled), shown)
     return Stages(
-        name=facts.name_of(traced, fn),
+        name=compiled_info.name_of(traced, fn),
         **{name: _stage(name, rows, shown) for name, rows in found.lines.items()},
-        equations=status.equations(program.nodes, shown.origin, found.lowered, found.places, found.known),
-        fusions=status.fusions(found.module, shown.lines_of),
+        equations=outcomes.equations(program.nodes, shown.origin, found.lowered, found.places, found.known),
+        fusions=outcomes.fusions(found.module, shown.lines_of),
         operations=_operations(program.nodes, found),
-        cost=facts.cost(compiled),
-        memory=facts.memory(compiled),
-        constants=facts.constants(traced.jaxpr),
-        donated=facts.donated(traced),
-        notes=(*_banners(program, found), *facts.notes(program.nodes, found.module, shown, found.devices)),
+        cost=compiled_info.cost(compiled),
+        memory=compiled_info.memory(compiled),
+        constants=compiled_info.constants(traced.jaxpr),
+        donated=compiled_info.donated(traced),
+        notes=(
+            *_banners(program, found),
+            *compiled_info.notes(program.nodes, found.module, shown, found.devices),
+        ),
     )
 
 
@@ -85,7 +88,7 @@ def _tagged(jitted: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, A
     try:
         tagger = Tagger()
         tagged, top = tagger.jaxpr(traced.jaxpr)
-        options = facts.options(jitted)
+        options = compiled_info.options(jitted)
         program = replay(getattr(jitted, "__wrapped__", jitted), traced, tagged, options).trace(
             *args, **kwargs
         )
@@ -154,11 +157,11 @@ def _link(program: Program, hlo: str, shown: source.Shown) -> Links:
     ops, module = stablehlo.read(debug), Module(hlo)
     if program.tagged:
         stablehlo.link(ops, nodes)
-        hlo_links.link(module, hlo_links.by_tag(nodes), stablehlo.emitted(ops), nodes)
+        link_hlo.link(module, link_hlo.by_tag(nodes), stablehlo.emitted(ops), nodes)
         rows = jaxpr_text.jaxpr_lines(program.jaxpr, nodes.find)
     else:
         stablehlo.link_by(ops, fallback.from_stablehlo(debug, shown.by_line))
-        hlo_links.link_by(module, fallback.from_hlo(hlo, shown.by_line))
+        link_hlo.link_by(module, fallback.from_hlo(hlo, shown.by_line))
         rows = fallback.jaxpr_lines(program.jaxpr, shown.by_line)
     lines = {
         "source": shown.lines(),
@@ -168,7 +171,7 @@ def _link(program: Program, hlo: str, shown: source.Shown) -> Links:
     }
     lowered = frozenset(e for op in ops for e in op.equations) if program.tagged else None
     known = program.tagged and _labelled(module)
-    return Links(lines, ops, module, lowered, status.places(module), known, stablehlo.devices(debug))
+    return Links(lines, ops, module, lowered, outcomes.places(module), known, stablehlo.devices(debug))
 
 
 def _labelled(module: Module) -> bool:

@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from jitguide._render import escape
+from jitguide._display import escape
 from jitguide._stages.model import Line
-from jitguide._stages.view import counts
+from jitguide._stages.text_view import counts
 
 # HTML ids must differ between the views of a page, also of one result shown twice.
 _NUMBER = itertools.count(1)

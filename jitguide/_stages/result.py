@@ -90,7 +90,7 @@ class Stages:
         }
 
     def __repr__(self) -> str:
-        from jitguide._stages.view import summary
+        from jitguide._stages.text_view import summary
 
         return summary(self)
 
@@ -106,7 +106,7 @@ class View:
     names: tuple[str, ...]
 
     def __repr__(self) -> str:
-        from jitguide._stages.view import texts
+        from jitguide._stages.text_view import texts
 
         return texts(self.stages, self.names)
 

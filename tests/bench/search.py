@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 from _bench import arguments, exit_code, write  # noqa: E402
 from _ext import questions  # noqa: E402
 
-from jitguide._errors import catalogue  # noqa: E402
+from jitguide._errors.entries import catalogue  # noqa: E402
 
 SCRIPTS = ROOT / "docs" / "_build" / "html" / "_static" / "search"
 TARGET, FIRST = 0.9, 3

@@ -1,0 +1,1 @@
+"""Check a jitted function for avoidable costs: `check`."""

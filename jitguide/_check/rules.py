@@ -1,0 +1,243 @@
+"""The rules of `check`: each looks for one thing that costs time or memory for nothing."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from jitguide._check import jaxpr_scan
+from jitguide._display import duration, significant, size
+from jitguide._text import show
+from jitguide._timing.phases import Phases
+from jitguide._watch.reasons import COMPILE, TRACE, Reason
+from jitguide._watch.signature import Leaf, Signature
+from jitguide._watch.signature_diff import by_identity, differences, reason_for
+
+# Below one MiB neither a copy of an array in the program nor a second buffer is worth a change.
+WORTH_BYTES = 2**20
+# A program that needs more calls than this to earn its compile back is often a script that runs once.
+MANY_CALLS = 1000
+PAGES = {
+    "retrace": "howto/every-call-recompiles",
+    "static": "learn/static-and-traced-values",
+    "constant": "howto/captured-constants",
+    "unrolled loop": "howto/slow-first-call",
+    "donation": "howto/out-of-memory",
+    "host round trip": "learn/how-much-to-jit",
+    "break-even": "howto/slower-with-jit",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that costs time or memory: what it is, what to do, and the page of the guide about it."""
+
+    kind: str
+    sentence: str
+    advice: str
+    page: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.sentence} {self.advice} (See {self.page}.)"
+
+
+def retraces(name: str, signatures: Sequence[Signature]) -> Iterator[Finding]:
+    """Find example calls that compile again, one finding for each kind of reason and argument."""
+    found: dict[tuple[str, str], list[Reason]] = {}
+    for i, now in enumerate(signatures[1:], 1):
+        earlier = signatures[:i]
+        if any(not differences(before, now) for before in earlier):
+            continue
+        reason = reason_for(name, now, earlier, TRACE)
+        if reason.kind == "unknown":
+            reason = reason_for(name, now, earlier, COMPILE)
+        if reason.kind != "input kind":
+            found.setdefault((reason.kind, reason.argument), []).append(reason)
+    for reasons in found.values():
+        count = f"It makes {len(reasons)} of {len(signatures)} example calls compile again."
+        yield _finding("retrace", f"{reasons[0].sentence}. {count}", _capital(reasons[0].advice))
+
+
+def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:
+    """Find static values that cannot be hashed, or that are likely to be new at each call."""
+    for argument in signatures[0].arguments.values():
+        value, name = argument.value, argument.name
+        if not argument.static:
+            continue
+        if not is_hashable(value):
+            yield _finding(
+                "static",
+                f"Static `{name}` = {show(value)} is a {type(value).__name__}, which cannot be hashed.",
+                "Pass a tuple or a frozen dataclass, or make it an ordinary argument.",
+            )
+        elif isinstance(value, float):
+            yield _finding(
+                "static",
+                f"Static `{name}` = {value!r} is a float: each value of it compiles another program.",
+                "Make it an ordinary argument, unless it has only a few values.",
+            )
+        elif not callable(value) and by_identity(value):
+            yield _finding(
+                "static",
+                f"Static `{name}` is a `{type(value).__name__}`, which compares by identity: an equal object "
+                "compiles again, and a changed one does not.",
+                "Define `__eq__` and `__hash__`, as a frozen dataclass does.",
+            )
+
+
+def is_hashable(value: Any) -> bool:
+    """Return whether `hash(value)` works."""
+    try:
+        hash(value)
+    except Exception:
+        return False
+    return True
+
+
+def carries(signature: Signature, traced: Any) -> Iterator[Finding]:
+    """Find a first argument that looks like the result but for a weak type: fed back, it traces again."""
+    first = next((a for a in signature.arguments.values() if not a.static), None)
+    if first is None:
+        return
+    results = traced.out_info
+    for result in (results, results[0] if isinstance(results, tuple) and results else results):
+        leaves, structure = jax.tree.flatten(result)
+        if structure != first.structure or not all(map(_alike, first.leaves, leaves)):
+            continue
+        for leaf, out in zip(first.leaves, leaves, strict=True):
+            if leaf.weak and not getattr(out, "weak_type", False):
+                yield _finding(
+                    "retrace",
+                    f"`{first.name}{leaf.path}` is a weakly typed {leaf.type} ({leaf.origin}), and the "
+                    "result that looks like it is strongly typed: feeding it back compiles a second program.",
+                    f"Start from an array with a dtype, such as `jnp.asarray(0, jnp.{leaf.dtype})`.",
+                )
+        return
+
+
+def _alike(leaf: Leaf, out: Any) -> bool:
+    return leaf.shape == tuple(out.shape) and leaf.dtype == str(out.dtype)
+
+
+def constants(fn: Callable, traced: Any) -> Iterator[Finding]:
+    """Find large arrays that the function captured instead of receiving them."""
+    large = [c for c in jaxpr_scan.constants(traced.jaxpr) if c.nbytes >= WORTH_BYTES]
+    if large:
+        names = _captured_names(fn)
+        texts = [f"{names.get(id(c), 'an array')} {_type(c)} ({size(c.nbytes)})" for c in large]
+        yield _finding(
+            "constant",
+            f"The program contains {', '.join(texts[:3])}{' and more' if len(texts) > 3 else ''}.",
+            "Pass it as an argument: a constant is copied into the program, and a new value is not seen.",
+        )
+
+
+def _type(array: Any) -> str:
+    return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
+
+
+def _captured_names(fn: Callable) -> dict[int, str]:
+    try:
+        found = inspect.getclosurevars(getattr(fn, "__wrapped__", fn))
+    except (TypeError, ValueError):
+        return {}
+    return {id(value): f"`{name}`" for name, value in {**found.globals, **found.nonlocals}.items()}
+
+
+def unrolled(traced: Any) -> Iterator[Finding]:
+    """Find loops of Python that were written out into the program."""
+    run = jaxpr_scan.unrolled(traced.jaxpr)
+    if run is not None:
+        what = f"{run.times} copies of the same {run.body} operation{'s' if run.body > 1 else ''} in a row"
+        place = jaxpr_scan.where(run.first)
+        begin = f"`{run.first.primitive.name}`{f' at {place}' if place else ''}"
+        remedy = "`jax.lax.fori_loop` or `scan`" if run.chained else "`jax.vmap`: no copy needs another one"
+        yield _finding(
+            "unrolled loop",
+            f"The program contains {what}, from {begin} on, as a Python loop leaves them.",
+            f"Compile time grows with the copies. Try {remedy}, and measure both.",
+        )
+
+
+def option(kind: str, fn: Callable, signature: Signature, name: str) -> str:
+    """Return the option of jit that picks an argument, "static" or "donate": by name where jit can."""
+    try:
+        parameter = inspect.signature(fn).parameters.get(name)
+    except (TypeError, ValueError):  # a few callables of C have no signature
+        parameter = None
+    unnamed = parameter is None or parameter.kind is parameter.POSITIONAL_ONLY
+    if unnamed and not signature.arguments[name].keyword:
+        return f"{kind}_argnums={list(signature.arguments).index(name)}"
+    return f"{kind}_argnames={name!r}"
+
+
+def donation(fn: Callable, signature: Signature, lowered: Any) -> Iterator[Finding]:
+    """Find arguments whose memory a result could take over."""
+    leaves = [(a.name, leaf) for a in signature.arguments.values() if not a.static for leaf in a.leaves]
+    infos = jax.tree.leaves(lowered.args_info)
+    if len(infos) != len(leaves):
+        return
+    free = [(tuple(out.shape), str(out.dtype)) for out in jax.tree.leaves(lowered.out_info)]
+    for (_, leaf), info in zip(leaves, infos, strict=True):
+        if info.donated and (leaf.shape, leaf.dtype) in free:
+            free.remove((leaf.shape, leaf.dtype))
+    helped: dict[str, int] = {}
+    for (name, leaf), info in zip(leaves, infos, strict=True):
+        large = _bytes(leaf) >= WORTH_BYTES
+        if large and not info.donated and (leaf.shape, leaf.dtype) in free:
+            free.remove((leaf.shape, leaf.dtype))
+            helped[name] = helped.get(name, 0) + _bytes(leaf)
+    for name, saved in helped.items():
+        yield _finding(
+            "donation",
+            f"`{name}` has {size(saved)} in the shape and dtype of a result, and is not donated.",
+            f"If you do not need it after the call, `{option('donate', fn, signature, name)}` lets the result "
+            "have it.",
+        )
+
+
+def _bytes(leaf: Leaf) -> int:
+    try:
+        return math.prod(leaf.shape) * jax.numpy.dtype(leaf.dtype).itemsize
+    except TypeError:  # such as a key of random numbers, whose dtype is JAX's own
+        return 0
+
+
+def host(calls: Sequence[tuple[str, bool]]) -> Iterator[Finding]:
+    """Find calls back to Python."""
+    if calls:
+        names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, _ in calls))
+        loop = " At least one is in a loop." if any(in_loop for _, in_loop in calls) else ""
+        yield _finding(
+            "host round trip",
+            f"The program calls back to Python: {names}.{loop}",
+            "Each call waits for the host, and most also cost the fast path. Remove what only debugs.",
+        )
+
+
+def break_even(phases: Phases, plain: float) -> Iterator[Finding]:
+    """Find a function whose first call is earned back late, or never; `plain` is the seconds without jit."""
+    calls = phases.break_even(plain)
+    if calls < MANY_CALLS:
+        return
+    end = f"the compile is earned back only after about {significant(calls, 1)} calls"
+    if math.isinf(calls):
+        end = "no clear gain, so the compile is not earned back"
+    yield _finding(
+        "break-even",
+        f"A jitted call takes {duration(phases.steady)}, a plain one {duration(plain)}: {end}.",
+        "Jit a larger part of the program, so that one call does more, or leave jit out.",
+    )
+
+
+def _finding(kind: str, sentence: str, advice: str) -> Finding:
+    return Finding(kind, sentence, advice, PAGES[kind])
+
+
+def _capital(text: str) -> str:
+    return text if text.startswith("jit ") else text[:1].upper() + text[1:]  # a name is no word

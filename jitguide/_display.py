@@ -1,0 +1,186 @@
+"""Every table and every HTML view of the package, in one place.
+
+Plain text comes first: a result must read well in a terminal. HTML is the same content as a
+self-contained fragment without scripts or outside resources, with every piece of text escaped.
+Colours come from `currentColor` and from the variables of `_STYLE`, so that a fragment is legible on
+a light and on a dark page.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_STYLE = (
+    "<style>.jg{font-size:.9em;overflow-x:auto;margin:.5em 0}"
+    ".jg table{border-collapse:collapse;width:auto}"
+    ".jg th,.jg td{padding:.15em .8em;text-align:left;border:0;background:none}"
+    ".jg thead th{border-bottom:1px solid currentColor}"
+    ".jg td.jg-num,.jg th.jg-num{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}"
+    ".jg caption{text-align:left;font-weight:600;padding:.2em .8em;caption-side:top}"
+    ".jg p{margin:.3em .8em}.jg .jg-whole{white-space:nowrap}"
+    "@media (max-width:600px){.jg .jg-minor{display:none}.jg th,.jg td{padding:.15em .4em}}</style>"
+)
+
+# What HTML allows in no text: control characters, lone surrogates, and code points that are no characters.
+_PLANES = "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
+_FORBIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_PLANES}]")
+
+_UNIT = r" (?:[mµn]?s|[KMGT]?i?B)"
+_SPREAD = rf"\([\d.,]+(?:{_UNIT})? ?– ?[\d.,]+(?:{_UNIT})?\)"
+_VALUE = re.compile(
+    rf"(×[\d.,]+|[\d.,]+{_UNIT})(?: ({_SPREAD}))?$"
+)  # 12 KiB, 1.2 ms (1.1–1.4 ms), ×3.1 (2.9–3.3)
+
+_TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_BYTE_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+
+
+def escape(text: object) -> str:
+    """Return `text` as HTML text that can stand in an element or in a quoted attribute.
+
+    What HTML forbids, such as most control characters, is shown as the replacement character.
+
+    Example:
+        >>> escape('<b title="x">')
+        '&lt;b title=&quot;x&quot;&gt;'
+    """
+    return html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(text)), quote=True)
+
+
+def duration(seconds: float | None, digits: int = 2) -> str:
+    """Return a time in seconds as text with a fitting unit and `digits` significant digits.
+
+    Example:
+        >>> duration(0.000012345), duration(2.5), duration(None)
+        ('12 µs', '2.5 s', 'not available')
+    """
+    if seconds is None or math.isnan(seconds):
+        return "not available"
+    rounded = float(f"{seconds:.{digits - 1}e}")  # 999.7 µs with two digits is 1.0 ms
+    for scale, unit in _TIME_UNITS:
+        if abs(rounded) >= scale * (1 - 1e-9):
+            return f"{significant(seconds / scale, digits)} {unit}"
+    return f"{significant(seconds / 1e-9, digits)} ns"
+
+
+def size(count: float | None) -> str:
+    """Return a number of bytes as text with a binary unit.
+
+    Example:
+        >>> size(4096), size(12), size(None)
+        ('4 KiB', '12 B', 'not available')
+    """
+    if count is None:
+        return "not available"
+    for scale, unit in _BYTE_UNITS:
+        if abs(count) >= scale:
+            amount = count / scale
+            return f"{round(amount, 1 if amount >= 10 else 2):g} {unit}"
+    return f"{count:g} B"
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """Return `value` rounded to `digits` significant digits, never in exponent form.
+
+    Example:
+        >>> significant(1234.5), significant(0.01234), significant(9.96, 3)
+        ('1200', '0.012', '9.96')
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    return f"{rounded:.{max(places, 0)}f}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in two forms: aligned plain text, and an HTML fragment in which all text is escaped.
+
+    Attributes:
+        header: Column titles.
+        rows: Cells, each row as long as `header`.
+        numeric: Indices of the columns to align on the right.
+        minor: Indices of the columns that HTML leaves out on a narrow screen.
+        title: A line above the table.
+        notes: Lines below the table.
+
+    Example:
+        >>> print(Table(["name", "time"], [["eager", "9 µs"], ["jit", "10 µs"]], numeric=[1]).text())
+        name    time
+        eager   9 µs
+        jit    10 µs
+        >>> "&lt;lambda&gt;" in Table(["name"], [["<lambda>"]]).html()
+        True
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    numeric: Sequence[int] = ()
+    minor: Sequence[int] = ()
+    title: str = ""
+    notes: Sequence[str] = ()
+
+    def text(self) -> str:
+        """Return the table as plain text."""
+        cells = [[str(c) for c in row] for row in [self.header, *self.rows]]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+
+        def line(row: Sequence[str]) -> str:
+            parts = [
+                c.rjust(w) if i in self.numeric else c.ljust(w)
+                for i, (c, w) in enumerate(zip(row, widths, strict=True))
+            ]
+            return "  ".join(parts).rstrip()
+
+        return "\n".join([*([self.title] if self.title else []), *map(line, cells), *self.notes])
+
+    def html(self) -> str:
+        """Return the table as an HTML fragment."""
+        head = "".join(self._cell("th", i, c, ' scope="col"') for i, c in enumerate(self.header))
+        body = "".join(f"<tr>{self._row(row)}</tr>" for row in self.rows)
+        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        below = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        grid = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return panel(grid + below)
+
+    def _row(self, row: Sequence[object]) -> str:
+        first, *rest = row
+        cells = (self._cell("td", i, c) for i, c in enumerate(rest, 1))
+        return self._cell("th", 0, first, ' scope="row"') + "".join(cells)
+
+    def _cell(self, tag: str, index: int, content: object, scope: str = "") -> str:
+        marks = (("jg-num", self.numeric), ("jg-minor", self.minor))
+        kinds = " ".join(kind for kind, columns in marks if index in columns)
+        style = f' class="{kinds}"' if kinds else ""
+        return f"<{tag}{scope}{style}>{_text(str(content))}</{tag}>"
+
+
+class Displayed:
+    """A result that is one table: it shows as plain text in a terminal, and as HTML in a notebook."""
+
+    def _table(self) -> Table:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+
+def _text(content: str) -> str:
+    """Return a cell's text as HTML; a value and its spread may stand on two lines, but neither is broken."""
+    value = _VALUE.match(content)
+    if not value:
+        return escape(content)
+    return " ".join(f'<span class="jg-whole">{escape(part)}</span>' for part in value.groups() if part)
+
+
+def panel(content: str) -> str:
+    """Return `content`, which must already be safe HTML, in the frame that all views share."""
+    return f'{_STYLE}<div class="jg" tabindex="0">{content}</div>'

@@ -1,0 +1,59 @@
+"""The error catalogue. It is data, in `catalogue/*.toml`, where code needs no quoting; this reads it."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from importlib import resources
+from typing import Any
+
+from jitguide._errors.entry import Entry
+
+# The order decides between entries that match equally well, and it is the order of the error index.
+GROUPS = (
+    "values",
+    "sizes",
+    "leaks",
+    "arguments",
+    "results",
+    "arrays",
+    "loops",
+    "branches",
+    "compiled",
+    "devices",
+    "callbacks",
+    "settings",
+    "silent",
+    "silent_types",
+    "silent_tracing",
+    "silent_costs",
+)
+
+
+@functools.cache
+def catalogue() -> tuple[Entry, ...]:
+    """Return every entry of the error catalogue.
+
+    Example:
+        >>> {entry.key: entry for entry in catalogue()}["item-assignment"].page
+        'reference/at-forms'
+    """
+    return tuple(entry for group in GROUPS for entry in entries(group))
+
+
+def entries(group: str) -> list[Entry]:
+    """Return the entries of one group, which is the name of a file of the catalogue."""
+    text = resources.files(__package__).joinpath("catalogue", f"{group}.toml").read_text(encoding="utf-8")
+    return [_entry(raw) for raw in tomllib.loads(text)["entry"]]
+
+
+def _entry(raw: dict[str, Any]) -> Entry:
+    lists = {name: tuple(value) for name, value in raw.items() if isinstance(value, list)}
+    return Entry(
+        **{
+            **raw,
+            **lists,
+            "examples": tuple(example.strip("\n") for example in raw["examples"]),
+            "repair": raw["repair"].strip("\n"),
+        }
+    )

@@ -1,0 +1,152 @@
+"""A block that must fail, and must fail in the announced way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from jitguide._errors.entry import Explanation
+from jitguide._errors.explain import explain
+from jitguide._errors.frames import SourceLine, user_line
+from jitguide._text import clean, first_sentence, jax_link
+
+
+class CaughtError:
+    """The error that `expect_error` caught; filled in when its block ends.
+
+    The exception itself is not kept: its frames would keep arrays and tracers alive.
+    """
+
+    def __init__(self) -> None:
+        self._type: type[BaseException] | None = None
+        self._message = ""
+        self._line: SourceLine | None = None
+        self._explanation: Explanation | None = None
+
+    def _fill(self, error: BaseException) -> None:
+        self._type = type(error)
+        self._message = clean(str(error))
+        self._line = user_line(error)
+        self._explanation = explain(error)
+
+    def _filled(self) -> type[BaseException]:
+        if self._type is None:
+            raise RuntimeError(
+                "Nothing is caught yet: the block of expect_error has not ended with an error. "
+                "Read the attributes after the `with` block."
+            )
+        return self._type
+
+    @property
+    def type(self) -> type[BaseException]:
+        """The class that was raised."""
+        return self._filled()
+
+    @property
+    def message(self) -> str:
+        """The whole message, without directories and addresses."""
+        self._filled()
+        return self._message
+
+    @property
+    def line(self) -> SourceLine | None:
+        """The line of your source that failed, or None where it is not known."""
+        self._filled()
+        return self._line
+
+    @property
+    def link(self) -> str | None:
+        """The page of JAX's documentation that the message names, or None."""
+        return jax_link(self.message)
+
+    @property
+    def explanation(self) -> Explanation:
+        """What the error catalogue says about it."""
+        self._filled()
+        assert self._explanation is not None
+        return self._explanation
+
+    def __repr__(self) -> str:
+        if self._type is None:
+            return "CaughtError(nothing yet)"
+        lines = [f"{self._type.__name__}: {first_sentence(self._message)}".rstrip(": ")]
+        if self._line:
+            lines.append(str(self._line))
+        return "\n".join([*lines, *([f"  See {self.link}"] if self.link else [])])
+
+
+def expect_error(*types: type[BaseException]) -> AbstractContextManager[CaughtError]:
+    """Pass only if the block raises one of `types`; print the error in a few lines.
+
+    What is printed: the class, the first sentence, your line with the failing part marked, and the page of
+    JAX's documentation that the message names. Directories, addresses and JAX's note about filtered
+    tracebacks are left out, so the output is the same on every machine.
+
+    Differs from `pytest.raises` in that it shows the error to a reader, and turns another class than the
+    expected one into a failure that says so.
+
+    Args:
+        *types: One or more exception classes.
+
+    Returns:
+        A context manager that gives a `CaughtError`, which is filled in when the block ends.
+
+    Raises:
+        TypeError: If an argument is not an exception class.
+        AssertionError: When the block ends, if nothing or an error of another class was raised.
+
+    Example:
+        >>> from jitguide import expect_error
+        >>> import jax
+        >>> with expect_error(TypeError) as caught:
+        ...     jax.jit(3)
+        TypeError: Expected a callable value, got 3 ...
+        >>> caught.explanation.key
+        'jit-of-a-non-callable'
+    """
+    if not types:
+        raise TypeError(
+            "expect_error needs at least one exception class. Write for example expect_error(TypeError)."
+        )
+    for given in types:
+        if not (isinstance(given, type) and issubclass(given, BaseException)):
+            raise TypeError(_not_a_class(given))
+    return _expecting(types)
+
+
+@contextmanager
+def _expecting(types: tuple[type[BaseException], ...]) -> Iterator[CaughtError]:
+    caught = CaughtError()
+    expected = " or ".join(t.__name__ for t in types)
+    try:
+        yield caught
+    except types as error:
+        caught._fill(error)
+    except Exception as error:  # not BaseException: an interrupt must stay an interrupt
+        raise AssertionError(
+            f"The block was to raise {expected}, but it raised {type(error).__name__}: "
+            f"{first_sentence(clean(str(error)))} Expect that class instead, or change the block."
+        ) from error
+    else:
+        raise AssertionError(
+            f"The block was to raise {expected}, but it ended without an error. "
+            "Remove expect_error, or change the block so that it fails."
+        )
+    print(caught)  # noqa: T201 -- showing the error is what the block is for
+
+
+def _not_a_class(given: object) -> str:
+    if isinstance(given, tuple | list):
+        return (
+            f"expect_error takes exception classes one by one, not a {type(given).__name__}. "
+            "Write expect_error(A, B) instead of expect_error((A, B))."
+        )
+    if isinstance(given, BaseException):
+        name = type(given).__name__
+        return (
+            f"expect_error takes an exception class, not the exception {name}(). Write expect_error({name})."
+        )
+    return (
+        f"expect_error takes exception classes, not {given!r} of type {type(given).__name__}. "
+        "Write for example expect_error(TypeError)."
+    )

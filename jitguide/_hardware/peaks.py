@@ -1,0 +1,240 @@
+"""What this device reaches at best: bytes copied and floating-point operations per second, measured."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jitguide import _display
+from jitguide._arguments import refuse_tracing
+from jitguide._hardware.device_report import memory_limit
+
+_MIB = 2**20
+# Sizes of one array. Below 1 MiB the cost of a call dominates. On a CPU 64 MiB is beyond all caches of common
+# processors; accelerators have larger caches and need larger arrays to hide the call.
+_CPU_ARRAYS = (_MIB, 4 * _MIB, 16 * _MIB, 64 * _MIB)
+_ACCELERATOR_ARRAYS = (*_CPU_ARRAYS, 256 * _MIB, 1024 * _MIB)
+_MATMUL_SIZES = (256, 512, 1024, 2048)
+_ACCELERATOR_MATMUL_SIZES = (1024, 2048, 4096, 8192)
+_MATMUL_TYPES = ("float32", "bfloat16")
+# A ceiling is the best of short bursts: other programs only ever make a burst slower, and on a shared machine
+# the median was half of the best.
+_BURST_SECONDS = 0.01
+_QUICK_BURSTS = 5
+_THOROUGH_BURSTS = 40
+_LARGEST_SHARE = 1 / 16  # of the device's memory for one array; two programs with two arrays each are alive
+# A matrix product that takes longer than this for one call is left out, so that `peaks` stays short.
+_LONGEST_CALL = 0.2
+
+
+@dataclass(frozen=True)
+class CopyPeak:
+    """The highest rate seen for arrays of one size.
+
+    Attributes:
+        working_set: Bytes of source and destination together.
+        bytes_per_second: Bytes read plus bytes written, per second.
+    """
+
+    working_set: int
+    bytes_per_second: float
+
+
+@dataclass(frozen=True)
+class MatmulPeak:
+    """The highest rate seen for products of square matrices of one type.
+
+    Attributes:
+        dtype: Type of the elements.
+        size: Rows of the matrix with which it was reached.
+        flops_per_second: Additions and multiplications per second, 2 × size³ for a product.
+    """
+
+    dtype: str
+    size: int
+    flops_per_second: float
+
+
+@dataclass(frozen=True, repr=False)
+class Peaks(_display.Displayed):
+    """The measured ceilings of one device.
+
+    Attributes:
+        device: What the backend calls the device.
+        copies: One `CopyPeak` per working set, smallest first.
+        matmuls: One `MatmulPeak` per type.
+    """
+
+    device: str
+    copies: tuple[CopyPeak, ...]
+    matmuls: tuple[MatmulPeak, ...]
+
+    def bandwidth(self, working_set: int) -> CopyPeak:
+        """Return the peak for the measured working set that is nearest to `working_set` bytes, by ratio."""
+        return min(self.copies, key=lambda c: abs(math.log(c.working_set / max(working_set, 1))))
+
+    def flops(self, dtype: str) -> MatmulPeak | None:
+        """Return the peak for elements of type `dtype`, or None if that type was not measured."""
+        return next((m for m in self.matmuls if m.dtype == dtype), None)
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        copies = [
+            ("copy", _display.size(c.working_set), rate(c.bytes_per_second, "B/s")) for c in self.copies
+        ]
+        matmuls = [
+            (f"matmul {m.dtype}", f"{m.size} × {m.size}", rate(m.flops_per_second, "FLOP/s"))
+            for m in self.matmuls
+        ]
+        return copies + matmuls
+
+    def _table(self) -> _display.Table:
+        title = f"Best of short bursts on {self.device}"
+        return _display.Table(["peak", "size", "rate"], self._rows(), numeric=[1, 2], title=title)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the peaks as data that `json.dumps` accepts, in bytes and seconds."""
+        return {
+            **asdict(self),
+            "copies": [asdict(c) for c in self.copies],
+            "matmuls": [asdict(m) for m in self.matmuls],
+        }
+
+
+def rate(per_second: float, unit: str) -> str:
+    """Return a rate with a decimal prefix.
+
+    Example:
+        >>> rate(4.5e10, "B/s"), rate(9.99e11, "FLOP/s")
+        ('45 GB/s', '1 TFLOP/s')
+    """
+    for scale, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if per_second >= 0.995 * scale:
+            return f"{float(_display.significant(per_second / scale)):g} {prefix}{unit}"
+    return f"{float(_display.significant(per_second)):g} {unit}"
+
+
+def peaks(*, quick: bool = True) -> Peaks:
+    """Measure what the default device reaches at best.
+
+    Two programs are tried per size, a copy and a multiplication by a constant. Each reads and writes every
+    byte once, into a donated buffer, so that no time goes into fresh memory; the faster one counts. The
+    result is kept for the life of the process, one per device and default precision of matrix products.
+    `jax.disable_jit` and transfer guards make no difference.
+
+    Args:
+        quick: Take a few seconds. With False, take several times as long and find slightly higher rates,
+            which every later call returns, and `roofline` uses.
+
+    Returns:
+        A `Peaks`.
+
+    Raises:
+        TypeError: If `quick` is neither True nor False.
+        RuntimeError: If it is called inside a function that JAX traces, or under a mesh of several devices.
+
+    Example:
+        >>> from jitguide import peaks
+        >>> [copy.working_set // 2**20 for copy in peaks().copies][:3]
+        [2, 8, 32]
+    """
+    if not isinstance(quick, bool):
+        raise TypeError(
+            f"quick must be True or False, not {quick!r}. Write peaks(quick=False) for a longer measurement."
+        )
+    refuse_tracing("peaks", ())
+    with jax.disable_jit(False), jax.transfer_guard("allow"):
+        devices = jnp.zeros(()).devices()
+        if len(devices) > 1:
+            raise RuntimeError(
+                f"`peaks` measures one device, and a mesh of {len(devices)} is set. Call it outside "
+                "`jax.set_mesh`."
+            )
+        (device,) = devices
+        key = (device, jax.config.jax_default_matmul_precision)
+        known = _known.get((*key, False)) or _known.get((*key, quick))
+        if known is None:
+            known = _known[(*key, quick)] = _measure(device, quick)
+        return known
+
+
+# What was measured, by device, precision of matrix products, and whether it was quick.
+_known: dict[tuple[Any, Any, bool], Peaks] = {}
+
+
+def _measure(device: Any, quick: bool) -> Peaks:
+    bursts = _QUICK_BURSTS if quick else _THOROUGH_BURSTS
+    on_cpu = device.platform == "cpu"
+    with jax.default_device(device):
+        arrays = _CPU_ARRAYS if on_cpu else [n for n in _ACCELERATOR_ARRAYS if _fits(n, device)]
+        copies = [_copy_peak(n, bursts) for n in arrays]
+        sizes = _MATMUL_SIZES if on_cpu else _ACCELERATOR_MATMUL_SIZES
+        matmuls = [_matmul_peak(dtype, sizes, bursts) for dtype in _MATMUL_TYPES]
+    return Peaks(device.device_kind, tuple(copies), tuple(matmuls))
+
+
+def _fits(nbytes: int, device: Any) -> bool:
+    limit = memory_limit(device)
+    return limit is None or nbytes <= _LARGEST_SHARE * limit
+
+
+def copier(nbytes: int, device: Any = None) -> Callable[[], Any]:
+    """Return a function that copies `nbytes` bytes per call into the buffer of its previous result.
+
+    It works on `device`, or on the default device. The destination is donated, because fresh memory costs more than the copy itself from about 32 MiB on.
+    """
+    program = jax.jit(lambda source, _: jnp.copy(source), donate_argnums=1, keep_unused=True)
+    return _into_donated(program, (max(nbytes, 1),), "uint8", device)
+
+
+def _into_donated(
+    program: Callable[..., Any], shape: tuple[int, ...], dtype: str, device: Any = None
+) -> Callable[[], Any]:
+    source, out = jnp.ones(shape, dtype, device=device), jnp.zeros(shape, dtype, device=device)
+
+    def step() -> Any:
+        nonlocal out
+        out = program(source, out)
+        return out
+
+    return step
+
+
+def _copy_peak(nbytes: int, bursts: int) -> CopyPeak:
+    scale = jax.jit(lambda source, _: source * 1.5, donate_argnums=1, keep_unused=True)
+    steps = (copier(nbytes), _into_donated(scale, (nbytes // 4,), "float32"))
+    best = min(best_seconds(step, bursts) for step in steps)
+    return CopyPeak(working_set=2 * nbytes, bytes_per_second=2 * nbytes / best)
+
+
+def _matmul_peak(dtype: str, sizes: tuple[int, ...], bursts: int) -> MatmulPeak:
+    product = jax.jit(lambda a, _: a @ a, donate_argnums=1, keep_unused=True)
+    found = MatmulPeak(dtype, sizes[0], 0.0)
+    for size in sizes:
+        seconds = best_seconds(_into_donated(product, (size, size), dtype), bursts)
+        found = max(found, MatmulPeak(dtype, size, 2 * size**3 / seconds), key=lambda m: m.flops_per_second)
+        if seconds > _LONGEST_CALL:
+            break
+    return found
+
+
+def best_seconds(
+    step: Callable[[], Any], bursts: int, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Return the seconds of one call in the fastest of `bursts` bursts; each burst waits once, at its end."""
+
+    def burst(calls: int) -> float:
+        start = clock()
+        for _ in range(calls):
+            result = step()
+        jax.block_until_ready(result)
+        return (clock() - start) / calls
+
+    burst(1)  # compiles
+    calls = max(1, math.ceil(_BURST_SECONDS / max(burst(1), 1e-6)))
+    return min(burst(calls) for _ in range(bursts))

@@ -1,0 +1,73 @@
+"""What JAX and XLA tell of a compiled program: its device, the bytes that go in and out, and its operations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+
+from jitguide._arguments import donates_any
+
+
+def refuse_donation(lowered: Any) -> None:
+    """Raise if the program takes over the memory of an argument."""
+    if donates_any(lowered.args_info):
+        raise ValueError(
+            "`fn` donates an argument, and roofline calls it many times with the same arguments. "
+            "Pass a version without `donate_argnums` and `donate_argnames`."
+        )
+
+
+def only_device(compiled: Any) -> Any:
+    """Return the device that the program runs on; raise if it runs on several."""
+    shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
+    devices = set().union(*(sharding.device_set for sharding in shardings))
+    if len(devices) > 1:
+        raise ValueError(
+            f"`fn` runs on {len(devices)} devices, and roofline holds it against the ceilings of one. Pass "
+            "arrays that are on one device, outside of `jax.set_mesh`."
+        )
+    return next(iter(devices), None)
+
+
+def _used(lowered: Any, compiled: Any) -> list[Any]:
+    """Return the arguments that are left in the program: jit drops those that the function does not use."""
+    shardings = compiled.in_tree.flatten_up_to(compiled.input_shardings)
+    pairs = zip(jax.tree.leaves(lowered.args_info), shardings, strict=True)
+    return [leaf for leaf, sharding in pairs if sharding is not None]
+
+
+def traffic(lowered: Any, compiled: Any) -> tuple[int, int, str]:
+    """Return the bytes of the arguments, those of the results, and the type of the largest result."""
+    inputs, outputs = _used(lowered, compiled), jax.tree.leaves(lowered.out_info)
+    bytes_in, bytes_out = sum(map(_nbytes, inputs)), sum(map(_nbytes, outputs))
+    if bytes_in + bytes_out == 0:
+        raise ValueError(
+            "`fn` takes no bytes and returns none, so there is nothing to copy. Pass arrays that have elements."
+        )
+    return bytes_in, bytes_out, str(max(outputs or inputs, key=_nbytes).dtype)
+
+
+def cost(compiled: Any) -> dict[str, float]:
+    """Return the usable counts of `cost_analysis`: it may fail, return None or a list, and hold -1 or NaN."""
+    try:
+        found = compiled.cost_analysis()
+    except Exception:  # each backend has its own way to refuse
+        return {}
+    if isinstance(found, list | tuple):
+        found = found[0] if found else None
+    wanted = {name: (found or {}).get(name) for name in ("flops", "bytes accessed")}
+    return {name: float(n) for name, n in wanted.items() if n is not None and n >= 0 and math.isfinite(n)}
+
+
+def has_loop(compiled: Any) -> bool:
+    """Return whether the program has a loop, as far as the backend tells."""
+    try:
+        return " while(" in (compiled.as_text() or "")
+    except Exception:  # not every backend gives its program away
+        return False
+
+
+def _nbytes(leaf: Any) -> int:
+    return math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 0)

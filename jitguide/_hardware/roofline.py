@@ -1,0 +1,230 @@
+"""How close a function comes to what the device can do: against a copy of its bytes and against peaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import jax
+
+from jitguide import _display
+from jitguide._arguments import refuse_deleted, refuse_tracing
+from jitguide._callables import hint_at_static, is_jitted, reached, require_function
+from jitguide._hardware import program_cost
+from jitguide._hardware.peaks import CopyPeak, MatmulPeak, copier, peaks, rate
+from jitguide._timing.compare import compare
+from jitguide._timing.statistics import Ratio
+
+# Below this the cost of a call is most of the time of a copy: on a CPU a call took about 10 µs when measured,
+# and a copy of 1 MiB as long.
+_SMALL_BYTES = 2**20
+_MISSING = "not available"
+_SMALL_NOTE = "So few bytes are moved that the time of the copy is mostly the cost of a call."
+_LOOP_NOTE = "The program has a loop: XLA counts its body once, so operations and bytes accessed are too low."
+# From here on the C library was seen to hand out fresh pages for each result, at 5 times the time.
+_FRESH_BYTES = 32 * 2**20
+_FRESH_NOTE = "So large a result is fresh memory at each call, which the copy is spared; donation spares it."
+_ABOVE_NOTE = (
+    "More than the peak: the function reads only parts of its arguments, as `t[i]` does, or the peak was "
+    "measured while other programs ran. `peaks(quick=False)` measures it for longer."
+)
+_COUNT_NOTE = (
+    "XLA's counts are estimates: what stays in cache counts as accessed, sin or exp as no operation."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Roofline(_display.Displayed):
+    """One function against the ceilings of the device.
+
+    Attributes:
+        copy_ratio: Time of the function over the time of copying the same bytes, with its interval.
+        seconds: Median time of a call, wait included.
+        bytes_in: Bytes of the arguments that the function uses.
+        bytes_out: Bytes of the results.
+        bytes_accessed: What XLA counts for all its kernels, None where not available.
+        flops: Operations that XLA counts, None where not available.
+        dtype: Type of the largest result, which picks the peak for operations.
+        copy_peak: The measured peak for a working set of about this size.
+        matmul_peak: The measured peak for that type, None where that type was not measured.
+        device: What the backend calls the device.
+        notes: Sentences on what limits these numbers.
+    """
+
+    copy_ratio: Ratio
+    seconds: float
+    bytes_in: int
+    bytes_out: int
+    bytes_accessed: float | None
+    flops: float | None
+    dtype: str
+    copy_peak: CopyPeak
+    matmul_peak: MatmulPeak | None
+    device: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes of arguments and results; a function that reads parts of an argument, as `t[i]`, moves less."""
+        return self.bytes_in + self.bytes_out
+
+    @property
+    def passes(self) -> float | None:
+        """How often the program goes over its data, which is bytes accessed over bytes moved."""
+        return None if self.bytes_accessed is None else self.bytes_accessed / self.bytes_moved
+
+    @property
+    def bandwidth_fraction(self) -> float:
+        """Bytes moved per second over the peak for this working set."""
+        return self.bytes_moved / self.seconds / self.copy_peak.bytes_per_second
+
+    @property
+    def flops_fraction(self) -> float | None:
+        """Operations per second over the peak for this type."""
+        if self.flops is None or self.matmul_peak is None:
+            return None
+        return self.flops / self.seconds / self.matmul_peak.flops_per_second
+
+    @property
+    def bound_by(self) -> str | None:
+        """Which ceiling is nearer, "memory" or "arithmetic"; None where operations are not available."""
+        if self.flops_fraction is None:
+            return None
+        return "memory" if self.bandwidth_fraction >= self.flops_fraction else "arithmetic"
+
+    def _headline(self) -> str:
+        r = self.copy_ratio
+        value, low, high = (_display.significant(x) for x in (r.value, r.low, r.high))
+        return f"takes {value} times as long as copying the same bytes ({low}–{high})"
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        copy, matmul = self.copy_peak, self.matmul_peak
+        of_copy = f"{rate(copy.bytes_per_second, 'B/s')} ({_display.size(copy.working_set)} working set)"
+        of_matmul = f"{rate(matmul.flops_per_second, 'FLOP/s')} ({matmul.dtype} matmul)" if matmul else ""
+        passes = (
+            "" if self.passes is None else f"{_display.significant(self.passes)} passes over bytes in and out"
+        )
+        operations = _MISSING if self.flops is None else rate(self.flops, "FLOP")
+        return [
+            ("time of a call", _display.duration(self.seconds), ""),
+            ("bytes in and out", _display.size(self.bytes_moved), _percent(self.bandwidth_fraction, of_copy)),
+            ("bytes accessed", _display.size(self.bytes_accessed), passes or _MISSING),
+            ("operations", operations, _percent(self.flops_fraction, of_matmul)),
+            ("nearer ceiling", self.bound_by or _MISSING, ""),
+        ]
+
+    def _table(self) -> _display.Table:
+        header = ["what", "amount", "against"]
+        return _display.Table(header, self._rows(), title=self._headline(), notes=self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as data that `json.dumps` accepts, in bytes and seconds."""
+        derived = ("bytes_moved", "passes", "bandwidth_fraction", "flops_fraction", "bound_by")
+        values = {name: getattr(self, name) for name in derived}
+        return {**asdict(self), **values, "notes": list(self.notes)}
+
+
+def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
+    """Measure `fn` against a copy of the same bytes and against the peaks of the device.
+
+    The copy is one more variant of the same interleaved measurement, so their ratio does not inherit the
+    drift of the machine. The fractions of the peaks do, and are rougher. The model is the roofline of
+    Williams, Waterman and Patterson (2009): a program can be no faster than its bytes at the peak bandwidth
+    and no faster than its operations at the peak rate. The compiled program is measured, under
+    `jax.disable_jit` too.
+
+    Args:
+        fn: A function that `jax.jit` accepts, or one that is jitted already, as it must be if it has static
+            arguments.
+        *args: Its arguments.
+        **kwargs: Its keyword arguments.
+
+    Returns:
+        A `Roofline`, in bytes and seconds.
+
+    Raises:
+        TypeError: If `fn` is no function or a compiled program, or an argument is no array.
+        ValueError: If `fn` donates an argument or runs on several devices, if an argument was deleted, or if
+            there are no bytes to copy.
+        RuntimeError: If it is called inside a function that JAX traces.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from jitguide import roofline
+        >>> result = roofline(lambda x: x * 2, jnp.ones(2**18))
+        >>> result.bytes_in, result.bytes_out
+        (1048576, 1048576)
+    """
+    require_function("roofline(fn, ...)", fn)
+    fn, bound, named = reached(fn)
+    args, kwargs = (*bound, *args), {**named, **kwargs}
+    _refuse_arguments((args, kwargs))
+    with jax.disable_jit(False):
+        return _measured(fn if is_jitted(fn) else jax.jit(fn), args, kwargs)
+
+
+def _measured(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Roofline:
+    lowered = _lower(jitted, args, kwargs)
+    program_cost.refuse_donation(lowered)
+    compiled = lowered.compile()
+    device = program_cost.only_device(compiled)
+    bytes_in, bytes_out, dtype = program_cost.traffic(lowered, compiled)
+    moved = bytes_in + bytes_out
+    with jax.default_device(device), jax.transfer_guard("allow"):
+        copy, ceilings = copier(moved // 2, device), peaks()
+    seconds, ratio, notes = _timed(lambda: jitted(*args, **kwargs), copy)
+    cost = program_cost.cost(compiled)
+    found = Roofline(
+        copy_ratio=ratio,
+        seconds=seconds,
+        bytes_in=bytes_in,
+        bytes_out=bytes_out,
+        bytes_accessed=cost.get("bytes accessed"),
+        flops=cost.get("flops"),
+        dtype=dtype,
+        copy_peak=ceilings.bandwidth(moved),
+        matmul_peak=ceilings.flops(dtype),
+        device=ceilings.device,
+    )
+    return replace(found, notes=(*notes, *_notes(compiled, found)))
+
+
+def _timed(function: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float, Ratio, tuple[str, ...]]:
+    """Return the seconds of a call, its time over that of the copy, and the notes on the measurement."""
+    found = compare({"function": function, "copy": copy}, baseline="function", check=None, control=False)
+    timing = next(t for t in found.timings if t.name == "function")
+    return timing.median, found.speedup("copy"), found.notes
+
+
+def _notes(compiled: Any, found: Roofline) -> tuple[str, ...]:
+    notes = {
+        _ABOVE_NOTE: found.bandwidth_fraction > 1,
+        _LOOP_NOTE: program_cost.has_loop(compiled),
+        _SMALL_NOTE: found.bytes_moved < _SMALL_BYTES,
+        _FRESH_NOTE: found.bytes_out >= _FRESH_BYTES and jax.default_backend() == "cpu",
+        _COUNT_NOTE: True,
+    }
+    return tuple(note for note, holds in notes.items() if holds)
+
+
+def _percent(fraction: float | None, peak: str) -> str:
+    return _MISSING if fraction is None else f"{_display.significant(100 * fraction)} % of {peak}"
+
+
+def _lower(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    try:
+        return jitted.lower(*args, **kwargs)
+    except TypeError as error:
+        hint_at_static("roofline", error)
+        raise
+
+
+def _refuse_arguments(arguments: tuple[tuple, dict[str, Any]]) -> None:
+    refuse_tracing("roofline", arguments)
+    refuse_deleted(arguments, "Make it again.")
+    if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(arguments)):
+        raise TypeError(
+            "roofline runs `fn`, and an argument is a `jax.ShapeDtypeStruct`, which has a shape but no "
+            "numbers. Pass an array of that shape."
+        )

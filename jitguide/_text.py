@@ -1,0 +1,89 @@
+"""What must not reach an output, and what a reader wants out of a long message.
+
+Directories, addresses and process ids say where a program ran, not what went wrong; they differ on every
+machine, and they can name a person. Everything the package prints about an error passes through `clean`.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+# Jupyter runs a cell as a file whose directory carries the process id.
+_CELL = re.compile(r"[^\s\"'<>]*[/\\]ipykernel_\d+[/\\]\d+\.py|<ipython-input-[^>]*>")
+_QUOTED_FILE = re.compile(r'File "[^"\n]*[/\\]([^"/\\\n]+)"')
+# The look-behind keeps URLs and fractions: a path starts a word.
+_PATH = re.compile(
+    r"(?<![\w.:/\\>~-])(?:~|file://)?(?:/[^\s/:\"'<>|,;()\[\]]+){2,}/?"  # POSIX
+    r"|\b[A-Za-z]:\\[^\s:\"'<>|,;()]+"  # Windows
+)
+_FILE_NAME = re.compile(r"[^/\\]+\.\w+$")
+_FILTER_NOTE = re.compile(
+    r"^-{5,}\n|^For simplicity, JAX has removed its internal frames.*\n?(?:.*JAX_TRACEBACK_FILTERING.*\n?)?",
+    re.MULTILINE,
+)
+_MAX_TEXT = 48
+_LINK = re.compile(r"https?://[^\s\"'<>)]+")
+_SENTENCE = re.compile(r"(.+?(?<!\be\.g)(?<!\bi\.e)[.!?])(?:\s+(?=[A-Z`\"'])|$)")
+
+
+def clean(text: str) -> str:
+    """Return `text` without directories, addresses, colours and JAX's note about filtered tracebacks.
+
+    Example:
+        >>> clean("traced f at /home/me/work/train.py:7, see https://docs.jax.dev/en/latest/errors.html")
+        'traced f at train.py:7, see https://docs.jax.dev/en/latest/errors.html'
+    """
+    text = _FILTER_NOTE.sub("", _ANSI.sub("", text))
+    text = _ADDRESS.sub("", _CELL.sub("<cell>", text))
+    text = _QUOTED_FILE.sub(r'File "\1"', text)
+    return _PATH.sub(_without_directories, text).strip()
+
+
+def _without_directories(match: re.Match[str]) -> str:
+    path = match[0].rstrip(".")  # the dot that ends a sentence
+    name = _FILE_NAME.search(path)
+    return (name[0] if name else "<directory>") + match[0][len(path) :]
+
+
+def first_sentence(message: str) -> str:
+    """Return the first sentence of the first line of `message` that has text.
+
+    Example:
+        >>> first_sentence("Static arguments must be hashable. The error was: ...")
+        'Static arguments must be hashable.'
+    """
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    found = _SENTENCE.match(line)
+    return found[1] if found else line
+
+
+def jax_link(message: str) -> str | None:
+    """Return the first address of JAX's documentation in `message`, or None.
+
+    It is taken from the message and never built, because the pages move between releases.
+
+    Example:
+        >>> jax_link("See https://docs.jax.dev/en/latest/errors.html#jax.errors.TracerBoolConversionError.")
+        'https://docs.jax.dev/en/latest/errors.html#jax.errors.TracerBoolConversionError'
+    """
+    links = [link.rstrip(".,;:") for link in _LINK.findall(message)]
+    return next((link for link in links if "jax" in link), None)
+
+
+def show(value: object) -> str:
+    """Return a short text for a value, the same in every process: without addresses.
+
+    Example:
+        >>> from jitguide._text import show
+        >>> show(object()), show(len), show("a" * 100)
+        ('<object object>', '`len`', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…")
+    """
+    if callable(value) and hasattr(value, "__name__"):
+        return f"`{value.__name__}`"
+    try:
+        text = " ".join(_ADDRESS.sub("", repr(value)).split())
+    except Exception:
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"

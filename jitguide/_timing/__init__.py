@@ -1,0 +1,1 @@
+"""Time functions against each other: `compare`, `phases` and `scaling`."""

@@ -1,0 +1,189 @@
+"""What `compare` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitguide._display import Displayed, Table, duration
+from jitguide._timing.statistics import FLOOR, Ratio, judge, paired_ratio
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Half a core of other work moves times visibly; less hides in the noise.
+_BUSY = 0.5
+_HEADER = ("variant", "time (10–90 %)", "speed-up (95 %)", "verdict")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long one variant takes.
+
+    Attributes:
+        name: The variant's key.
+        seconds: Seconds per call of each block, in the order of the rounds.
+        calls_per_block: Number of calls in a block.
+        first_call: Seconds of the first call, which traces and compiles what was not compiled before.
+    """
+
+    name: str
+    seconds: tuple[float, ...] = field(repr=False)
+    calls_per_block: int
+    first_call: float
+
+    @cached_property
+    def median(self) -> float:
+        """Seconds of a typical call."""
+        return float(np.median(self.seconds))
+
+    @cached_property
+    def low(self) -> float:
+        """Seconds of a fast call, which a tenth of the blocks undercut."""
+        return float(np.quantile(self.seconds, 0.1))
+
+    @cached_property
+    def high(self) -> float:
+        """Seconds of a slow call, which a tenth of the blocks exceed."""
+        return float(np.quantile(self.seconds, 0.9))
+
+    @property
+    def n(self) -> int:
+        """Number of blocks."""
+        return len(self.seconds)
+
+    def __str__(self) -> str:
+        return f"{duration(self.median)} ({_span(self.low, self.high)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary, without the seconds of each block, as data that `json.dumps` accepts."""
+        names = ("name", "median", "low", "high", "n", "calls_per_block", "first_call")
+        return {name: getattr(self, name) for name in names}
+
+
+class Note(str):
+    """A sentence of `notes` with its kind, so that code need not read its words."""
+
+    kind: str
+
+    def __new__(cls, sentence: str, kind: str = "") -> Note:
+        note = super().__new__(cls, sentence)
+        note.kind = kind
+        return note
+
+
+CALL_OVERHEAD, SYSTEM_LOAD = "call overhead", "system load"
+
+
+def load_notes(cores: float | None, bound: str = "") -> list[Note]:
+    """Return a note if other programs used many cores; `bound` stands before their number."""
+    if cores is None or cores < _BUSY:
+        return []
+    text = f"Other programs kept {bound}{cores:.1f} cores busy: trust the ratios more than the times."
+    return [Note(text, SYSTEM_LOAD)]
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Displayed):
+    """Times of several variants, taken side by side.
+
+    Trust the ratios: both of their times come from the same moments. Times move with what else the machine
+    does, so they are shown to two digits, with the range of the middle 80 % of the blocks.
+
+    Attributes:
+        timings: One `Timing` for each variant, in the order given.
+        baseline: Name of the variant that the others are compared with.
+        control: Ratio of the baseline to itself, entered a second time: should be 1. None if left out.
+        device: Kind of the device that held the results, as its backend calls it.
+        busy_cores: Cores that other programs used meanwhile; None where the system does not tell.
+        notes: Sentences on what to bear in mind.
+    """
+
+    timings: tuple[Timing, ...]
+    baseline: str
+    control: Ratio | None
+    device: str
+    busy_cores: float | None = None
+    notes: tuple[str, ...] = ()
+    _method: tuple[str, ...] = ("warm", "interleaved", "waits included")
+
+    def __getitem__(self, name: str) -> Timing:
+        for timing in self.timings:
+            if timing.name == name:
+                return timing
+        known = ", ".join(repr(timing.name) for timing in self.timings)
+        raise KeyError(f"There is no variant called {name!r}. Use one of {known}.")
+
+    def speedup(self, name: str, over: str | None = None) -> Ratio:
+        """Return how many times as fast as the baseline a variant is, with a 95 % interval.
+
+        The interval is widened by half a percent, or by what the control missed 1 by if that is more.
+
+        Args:
+            name: The variant.
+            over: Another variant to compare it with, in place of the baseline.
+
+        Raises:
+            KeyError: There is no variant of that name.
+        """
+        variant, other = self[name], self[self.baseline if over is None else over]
+        if variant is other:
+            return Ratio(1.0, 1.0, 1.0)
+        return paired_ratio(other.seconds, variant.seconds).widened(slack(self.control))
+
+    def verdict(self, name: str, over: str | None = None) -> str:
+        """Return "faster", "slower", "same" or "cannot tell".
+
+        A winner is named when the whole interval of the speed-up is more than 2 % away from 1; "same" is said
+        when it lies within 5 % of 1.
+        """
+        return judge(self.speedup(name, over))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the speed-ups with their intervals; needs matplotlib."""
+        from jitguide._timing.plots import plot_comparison
+
+        return plot_comparison(self, ax)
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (timing.name, str(timing), "×1", "baseline")
+            if timing.name == self.baseline
+            else (timing.name, str(timing), str(self.speedup(timing.name)), self.verdict(timing.name))
+            for timing in self.timings
+        ]
+
+    def _below(self) -> list[str]:
+        itself = f"; baseline against itself {self.control.value:.3f} (should be 1)" if self.control else ""
+        return [*self.notes, ", ".join([*self._method, f"{self.timings[0].n} rounds{itself}"])]
+
+    def _table(self) -> Table:
+        return Table(_HEADER, self._rows(), notes=self._below())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as data that `json.dumps` accepts: seconds, without those of each block."""
+        names = [timing.name for timing in self.timings]
+        return {
+            "timings": [timing.to_dict() for timing in self.timings],
+            "baseline": self.baseline,
+            "speedups": {name: self.speedup(name).to_dict() for name in names},
+            "verdicts": {name: self.verdict(name) for name in names},
+            "control": self.control.to_dict() if self.control else None,
+            "device": self.device,
+            "busy_cores": self.busy_cores,
+            "notes": list(self.notes),
+        }
+
+
+def slack(control: Ratio | None) -> float:
+    """Return by how much to widen an interval: never less than what the control is known to miss 1 by."""
+    return max(FLOOR, abs(control.value - 1) if control else 0.0)
+
+
+def _span(low: float, high: float) -> str:
+    """Return two durations, with the unit said once where both have the same."""
+    (first, unit), (second, other) = (duration(t).split(" ") for t in (low, high))
+    return f"{first}–{second} {other}" if unit == other else f"{first} {unit} – {second} {other}"

@@ -1,0 +1,181 @@
+"""Do two results agree? A fast function that computes something else is the commonest false speed-up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jitguide._arguments import is_number
+
+Check = float | Callable[[Any, Any], Any] | None
+
+# Results that were rounded differently differ by a few units in the last place of their dtype.
+_ROUNDINGS = 8
+_NUMBERS = (bool, int, float, complex)  # Python's own: their dtype follows from what they meet
+_ADVICE = (
+    "Mend the wrong one; pass `setup` if one of them changes its arguments, a larger `check` if both are "
+    "right, or `check=None` to time them all the same."
+)
+
+
+def validate_check(check: Any) -> None:
+    """Raise unless `check` is a tolerance, a function of two results, or None."""
+    if check is None or callable(check):
+        return
+    if not is_number(check):
+        raise TypeError(
+            f"`check` must be a relative tolerance such as 1e-3, a function of two results, or None, and got "
+            f"{check!r} of type {type(check).__name__}. Leave it out for a tolerance of 1e-3."
+        )
+    if not 0 <= check < math.inf:
+        raise ValueError(
+            f"`check` must be a relative tolerance of at least 0, and got {check!r}. Pass `check=None` to "
+            "time the variants without comparing their results."
+        )
+
+
+def require_agreement(check: Check, first: tuple[str, Any], second: tuple[str, Any]) -> tuple[str, ...]:
+    """Raise unless two results agree; return notes on what was let pass.
+
+    Floating-point leaves agree when they differ by at most `check` times the larger of the value itself and
+    the mean magnitude of its leaf, so that values near zero are not held to more than their neighbours. The
+    tolerance is never finer than eight roundings of the dtype. Integers and booleans must be equal. NaN
+    agrees with NaN.
+
+    Args:
+        check: A relative tolerance; or a function of both results that returns False (or raises
+            `AssertionError`) when they disagree; or None for no comparison.
+        first: Name and result of the variant that is trusted.
+        second: Name and result of the other.
+
+    Raises:
+        ValueError: The results differ in structure, shape, dtype or value.
+        TypeError: A result holds something that is neither an array nor a number.
+
+    Example:
+        >>> import numpy as np
+        >>> from jitguide._timing.equality import require_agreement
+        >>> require_agreement(1e-3, ("a", np.ones(3)), ("b", np.ones(3) + 1e-5))
+        ()
+    """
+    if check is None:
+        return ()
+    (name_a, a), (name_b, b) = first, second
+    names = f"The variants {name_a!r} and {name_b!r}"
+    if callable(check):
+        _ask(check, names, a, b)
+        return ()
+    leaves_a, tree_a = jax.tree_util.tree_flatten_with_path(a)
+    leaves_b, tree_b = jax.tree_util.tree_flatten_with_path(b)
+    if tree_a != tree_b:
+        raise ValueError(
+            f"{names} return different structures: {tree_a} against {tree_b}. Make them return the same "
+            "containers, or pass a function of both results as `check`."
+        )
+    with_nan = [
+        where
+        for (path, leaf_a), (_, leaf_b) in zip(leaves_a, leaves_b, strict=True)
+        if _compare_leaf(check, names, where := f"result{jax.tree_util.keystr(path)}", leaf_a, leaf_b)
+    ]
+    return tuple(f"{names} both have NaN at {where}; this counts as agreement." for where in with_nan)
+
+
+def require_arrays(name: str, result: Any) -> None:
+    """Raise unless `result`, of the variant called `name`, has leaves and all are arrays or numbers."""
+    leaves = jax.tree_util.tree_flatten_with_path(result)[0]
+    if not leaves:
+        raise TypeError(
+            f"The variant {name!r} returns nothing to compare: {result!r}. Return its result, or pass "
+            "`check=None` and let it wait by itself, with `jax.block_until_ready`."
+        )
+    for path, leaf in leaves:
+        holds_objects = isinstance(leaf, np.ndarray) and leaf.dtype == object
+        if holds_objects or not isinstance(leaf, (jax.Array, np.ndarray, np.generic, *_NUMBERS)):
+            raise TypeError(
+                f"The variant {name!r} returns a {type(leaf).__name__}{' of objects' * holds_objects} at "
+                f"result{jax.tree_util.keystr(path)}, which is neither an array nor a number. "
+                "Return arrays only, or wait for what it holds inside the variant and pass a function of both "
+                "results as `check`."
+            )
+
+
+def _ask(check: Callable, names: str, a: Any, b: Any) -> None:
+    try:
+        verdict = check(a, b)
+        why = f"it returned {verdict!r}"
+    except AssertionError as error:
+        verdict, why = False, str(error).strip() or "it raised AssertionError"
+    if verdict is None:  # functions such as `numpy.testing.assert_allclose` return it when all is well
+        return
+    if not jax.tree_util.all_leaves([verdict]) or np.size(verdict) != 1:
+        raise TypeError(
+            f"`check` must return one truth value, and returned a {type(verdict).__name__} of several. Put "
+            "`jnp.all` around an array, `jax.tree.all` around a tree."
+        )
+    if not bool(verdict):
+        raise ValueError(f"{names} disagree according to `check`: {why}. {_ADVICE}")
+
+
+def _compare_leaf(tolerance: float, names: str, where: str, a: Any, b: Any) -> bool:
+    """Raise unless two leaves agree; return whether they hold NaN."""
+    loose = isinstance(a, _NUMBERS) or isinstance(b, _NUMBERS)
+    a, b = _as_numpy(a), _as_numpy(b)
+    if a.shape != b.shape:
+        raise ValueError(
+            f"{names} disagree in shape at {where}: {a.shape} against {b.shape}. Make both return the same "
+            "shape, or pass a function of both results as `check`."
+        )
+    if a.dtype != b.dtype and not (loose and _kind(a) == _kind(b)):
+        raise ValueError(
+            f"{names} disagree in dtype at {where}: {a.dtype} against {b.dtype}. Narrower numbers take less "
+            "time, so this is no fair race: cast one of them, or turn on `jax_enable_x64` for 64-bit types. "
+            "To race them all the same, pass a function of both results as `check`."
+        )
+    if _kind(a) == "exact":
+        wrong, has_nan, note = a != b, False, "and they must be equal"
+    else:
+        tolerance = max(tolerance, _ROUNDINGS * max(_rounding(a), _rounding(b)))
+        wrong, has_nan = _too_far(tolerance, a, b)
+        note = f"beyond the relative difference of {tolerance:.2g} that is allowed"
+    if wrong.any():
+        at = tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
+        index = f"[{', '.join(map(str, at))}]" if at else ""
+        count = f" ({int(wrong.sum())} of {wrong.size} values differ)" if wrong.size > 1 else ""
+        raise ValueError(
+            f"{names} disagree at {where}{index}: {a[at]} against {b[at]}, {note}{count}. {_ADVICE}"
+        )
+    return has_nan
+
+
+def _as_numpy(leaf: Any) -> np.ndarray:
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+    with jax.transfer_guard("allow"):  # a guard is about what the variants do, and this is not their doing
+        return np.asarray(leaf)
+
+
+def _kind(array: np.ndarray) -> str:
+    # jnp, not np: it knows bfloat16 and the 8-bit types.
+    return "inexact" if jnp.issubdtype(array.dtype, jnp.inexact) else "exact"
+
+
+def _rounding(array: np.ndarray) -> float:
+    return float(jnp.finfo(array.dtype).eps)
+
+
+def _too_far(tolerance: float, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
+    wide = complex if jnp.issubdtype(a.dtype, jnp.complexfloating) else float
+    a, b = a.astype(wide), b.astype(wide)
+    nan_a, nan_b = np.isnan(a), np.isnan(b)
+    finite = np.isfinite(a) & np.isfinite(b)
+    # Infinities must be equal; finite values get room.
+    wrong = np.where(nan_a | nan_b, nan_a != nan_b, a != b)
+    size = np.abs(np.where(finite, a, 0))
+    typical = size[finite].mean() if finite.any() else 0.0
+    difference = np.abs(np.where(finite, a, 0) - np.where(finite, b, 0))
+    return np.where(finite, difference > tolerance * np.maximum(size, typical), wrong), bool(nan_a.any())

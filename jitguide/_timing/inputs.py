@@ -1,0 +1,214 @@
+"""What `compare` accepts: its arguments looked over, and the first call of every variant."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import jax
+import numpy as np
+
+from jitguide._arguments import Arguments, deleted, is_number, refuse_deleted, refuse_tracing
+from jitguide._callables import is_watched
+from jitguide._timing.equality import Check, require_agreement, require_arrays, validate_check
+
+# Results that are there when the function returns them.
+_PRESENT = (np.ndarray, np.generic, bool, int, float, complex, str, bytes)
+
+_CHANGES = (
+    "{!r} changes a NumPy argument in place, so the next call gets other numbers. Where they matter, pass "
+    "`setup=lambda: (x.copy(),)`."
+)
+
+
+def validate(variants: Any, baseline: Any, budget: Any, check: Any, setup: Any, arguments: Arguments) -> None:
+    """Raise on arguments of `compare` that cannot work."""
+    _validate_variants(variants)
+    if baseline is not None and (not isinstance(baseline, str) or baseline not in variants):
+        known = ", ".join(repr(name) for name in variants)
+        raise ValueError(f"`baseline` is {baseline!r}, which is not among the variants. Use one of {known}.")
+    validate_budget(budget)
+    validate_check(check)
+    if setup is not None and not callable(setup):
+        raise TypeError(
+            "`setup` must be a function that returns the arguments of one call, and got a "
+            f"{type(setup).__name__}. Write `setup=lambda: (x.copy(),)`."
+        )
+    if setup is not None and arguments[0]:
+        raise ValueError(
+            f"`setup` makes the positional arguments, and {len(arguments[0])} came after the mapping. Give "
+            "them in one way only."
+        )
+    refuse_tracing("compare", arguments)
+
+
+def _validate_variants(variants: Any) -> None:
+    if not isinstance(variants, Mapping):
+        raise TypeError(
+            f"`variants` must be a mapping from names to functions, and got a {type(variants).__name__}. "
+            'Write `compare({"plain": f, "jit": jax.jit(f)}, x)`.'
+        )
+    if not variants:
+        raise ValueError("`variants` is empty, so there is nothing to time. Give at least one function.")
+    for name, fn in variants.items():
+        if not isinstance(name, str):
+            raise TypeError(
+                f"`variants` must have text as keys, and got {name!r} of type {type(name).__name__}. Write "
+                f"{str(name)!r} in its place."
+            )
+        if not callable(fn):
+            raise TypeError(
+                f"`variants[{name!r}]` must be a function, and got a {type(fn).__name__}, which cannot be "
+                "called. Give the function itself, without calling it, and its arguments after the mapping."
+            )
+
+
+def validate_budget(budget: Any) -> None:
+    """Raise unless `budget` is a positive number of seconds."""
+    advice = "Leave it out for half a second for each variant."
+    if not is_number(budget):
+        raise TypeError(f"`budget` must be a number of seconds, and got {budget!r}. {advice}")
+    if not 0 < budget < math.inf:
+        raise ValueError(f"`budget` must be a positive number of seconds, and got {budget!r}. {advice}")
+
+
+@dataclass(frozen=True)
+class FirstCalls:
+    """What the first calls of all variants tell.
+
+    Attributes:
+        seconds: Seconds of each call.
+        device: Kind of the device that holds the results.
+        notes: Sentences on what to bear in mind.
+        waited: Whether the result of every variant can be waited for.
+    """
+
+    seconds: dict[str, float]
+    device: str
+    notes: tuple[str, ...]
+    waited: bool
+
+
+def first_calls(
+    variants: Mapping[str, Callable],
+    baseline: str,
+    fresh: Callable[[], Arguments],
+    check: Check,
+    options: Collection[str],
+) -> FirstCalls:
+    """Call every variant once, the baseline first.
+
+    Args:
+        variants: Names and functions.
+        baseline: Name of the variant that the others have to agree with.
+        fresh: Returns the arguments of a call.
+        check: How closely the results have to agree.
+        options: Names of the options that were given to `compare`.
+    """
+    seconds, notes, unwaited = {}, _watched_notes(variants), []
+    for name in sorted(variants, key=lambda name: name != baseline):
+        arguments = fresh()
+        refuse_deleted(arguments, "Make it again, or pass `setup`, which makes fresh ones for every call.")
+        before = _numpy_bytes(arguments)
+        hints = _option_hints(name, variants[name], arguments, options)
+        seconds[name], result = _first_call(name, variants[name], arguments, hints)
+        if check is not None and not callable(check):
+            require_arrays(name, result)
+        if name == baseline:
+            trusted = result
+        else:
+            notes += require_agreement(check, (baseline, trusted), (name, result))
+        notes += hints
+        unwaited += _unwaited_notes(name, result)
+        after = fresh()
+        _refuse_donating(name, after)
+        # With `setup`, every call has arguments of its own, which it may change.
+        if after is arguments and before != _numpy_bytes(after):
+            notes.append(_CHANGES.format(name))
+    return FirstCalls(seconds, _device_of(trusted), (*unwaited, *notes), not unwaited)
+
+
+def _refuse_donating(name: str, after: Arguments) -> None:
+    """Raise if the first call of the variant called `name` gave away an argument."""
+    if (where := deleted(after)) is None:
+        return
+    remedy = "Pass `setup=lambda: (x.copy(),)`, which makes fresh arguments for every call."
+    if where.startswith("kwargs"):
+        remedy = (
+            "`setup` makes fresh arguments for every call, but positional ones only: wrap the variants, as in "
+            "`lambda x, y: f(x, y=y)`, and let it make this one, too."
+        )
+    raise ValueError(
+        f"The variant {name!r} donates its argument {where}, so no second call can use it. {remedy}"
+    )
+
+
+def _option_hints(name: str, fn: Callable, arguments: Arguments, options: Collection[str]) -> list[str]:
+    """Return a hint for each option of `compare` that was meant for the variant, by its parameters."""
+    try:
+        signature = inspect.signature(fn)
+        bound = signature.bind_partial(*arguments[0], **arguments[1]).arguments
+    except (TypeError, ValueError):  # it has no signature, or the call itself will tell what is wrong
+        return []
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [
+        f"`{option}` is an option of `compare`, and {name!r}, which has a parameter of that name, was called "
+        f"without it. To pass it on, write `lambda *args: f(*args, {option}=...)`."
+        for option in options
+        if option not in bound
+        and option in signature.parameters
+        and signature.parameters[option].kind in named
+    ]
+
+
+def _unwaited_notes(name: str, result: Any) -> list[str]:
+    """Return a note if there is nothing in `result` to wait for, or something that JAX cannot look into."""
+    leaves = jax.tree.leaves(result)
+    hidden = [
+        leaf for leaf in leaves if not (isinstance(leaf, _PRESENT) or hasattr(leaf, "block_until_ready"))
+    ]
+    if leaves and not hidden:
+        return []
+    what = f"`{type(hidden[0]).__name__}`, which JAX cannot look into" if hidden else "nothing to wait for"
+    return [
+        f"{name!r} returns {what}: unless it waits itself, its time may be that of starting the work only. "
+        "Return the arrays, or wait inside the variant with `jax.block_until_ready`."
+    ]
+
+
+def _watched_notes(variants: Mapping[str, Callable]) -> list[str]:
+    return [
+        f"{name!r} is watched, and its time includes the watching. Compare the function given to `watch`."
+        for name, fn in variants.items()
+        if is_watched(fn)
+    ]
+
+
+def _numpy_bytes(arguments: Arguments) -> list[bytes]:
+    return [leaf.tobytes() for leaf in jax.tree.leaves(arguments) if isinstance(leaf, np.ndarray)]
+
+
+def _first_call(name: str, fn: Callable, arguments: Arguments, hints: list[str]) -> tuple[float, Any]:
+    start = perf_counter()
+    try:
+        result = jax.block_until_ready(fn(*arguments[0], **arguments[1]))
+    except Exception as error:
+        # Notes keep the error's own class and text, which say what is wrong.
+        error.add_note(
+            f"The variant {name!r} raised this in its first call. Call it alone with the same arguments "
+            "until it works, then compare."
+        )
+        for hint in hints:
+            error.add_note(hint)
+        raise
+    return perf_counter() - start, result
+
+
+def _device_of(result: Any) -> str:
+    arrays = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
+    devices = {device for array in arrays for device in array.devices()} or {jax.devices()[0]}
+    return ", ".join(sorted({device.device_kind for device in devices}))

@@ -1,0 +1,1 @@
+"""Record what each call of a jitted function makes JAX do, and why: `watch` and its asserts."""

@@ -1,0 +1,175 @@
+"""The signatures that JAX's caches hold for a function, as far as watched calls tell."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jitguide._watch.function_identity import are_alike, place_of
+from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
+from jitguide._watch.signature import Signature, has_outline_among
+from jitguide._watch.signature_diff import differences, reason_for
+
+# Comparing with one takes about 20 µs. A function with more kinds of calls has a problem that no list solves.
+_MAX_KNOWN = 100
+# Where functions were made -> the functions made there, and their histories; each may be gone.
+_places: dict[tuple, list[tuple[weakref.ref, weakref.ref]]] = {}
+_places_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Work:
+    """A call that was not a hit, and what was known about its function when it began.
+
+    Attributes:
+        name: Name of the function.
+        now: Signature of the call.
+        layer: How deep it went.
+        slow: Outline of the call if calls of this kind never take the fast path.
+        first: Whether it is the first of its watcher to do any work.
+        met: Whether there were calls before it that are not known here.
+        since: `History.count` when the call began; None if nothing was learned since.
+        busy: Whether another thread worked on the function during the call.
+    """
+
+    name: str
+    now: Signature
+    layer: str
+    slow: tuple[Any, ...] | None = None
+    first: bool = False
+    met: bool = False
+    since: int | None = None
+    busy: bool = False
+
+
+class History:
+    """What is known about the calls of one function object; shared by all its watchers.
+
+    Args:
+        fun: Reference to the function.
+        others: References to functions that the same code made before.
+
+    Attributes:
+        count: How many kinds of calls were ever learned.
+    """
+
+    def __init__(self, fun: weakref.ref | None = None, others: Sequence[weakref.ref] = ()) -> None:
+        self.count = 0
+        self._fun, self._others = fun, others
+        self._lock = threading.Lock()
+        self._known: list[Signature] = []
+        self._forgotten: list[Signature] = []
+        self._slow: list[Signature] = []
+        self._failed: list[Signature] = []
+        self._outlines: list[tuple] = []  # of the slow and the failed ones
+        self._raised = False
+
+    def forget(self) -> None:
+        """Note that the caches were cleared."""
+        with self._lock:
+            self._forgotten = [*self._forgotten, *self._known][-_MAX_KNOWN:]
+            self._known, self._slow, self._failed, self._outlines = [], [], [], []
+
+    def note(self, now: Signature) -> None:
+        """Remember a call for which a program is there."""
+        with self._lock:
+            self._note(now)
+
+    def note_error(self, now: Signature, outline: tuple, *, kept: bool, grown: bool) -> None:
+        """Remember a call that raised.
+
+        Args:
+            now: Its signature.
+            outline: Its outline.
+            kept: Whether its program is kept.
+            grown: Whether it left an entry: JAX never gives that entry a fast path.
+        """
+        with self._lock:
+            self._raised = True
+            if kept:
+                self._note(now)
+            if grown and len(self._failed) < _MAX_KNOWN and not _is_among(self._failed, now):
+                self._failed.append(now)
+                self._outlines.append(outline)
+
+    def may_be_slow(self, args: tuple, kwargs: Mapping[str, Any]) -> bool:
+        """Return whether a call may be of a kind without a fast path; quick, for it is asked at each hit."""
+        return bool(self._outlines) and has_outline_among(self._outlines, args, kwargs)
+
+    def is_slow(self, now: Signature) -> bool:
+        """Return whether this kind of call never takes the fast path."""
+        return _is_among(self._slow, now) or _is_among(self._failed, now)
+
+    def learn(self, work: Work) -> Reason:
+        """Remember a call that was not a hit, and return why it was not."""
+        with self._lock:
+            if work.slow is not None and not _is_among(self._slow, work.now):
+                self._slow.append(work.now)
+                self._outlines.append(work.slow)
+            learned_meanwhile = 0 if work.since is None else self.count - work.since  # by other threads
+            known = self._known[: max(len(self._known) - learned_meanwhile, 0)]
+            found = self._reason(work, known)
+            self._note(work.now)
+        return found
+
+    def _note(self, now: Signature) -> None:
+        if not _is_among(self._known, now):
+            self.count += 1
+            self._known.append(now)
+            del self._known[:-_MAX_KNOWN]
+
+    def _reason(self, work: Work, known: list[Signature]) -> Reason:
+        """Return the first kind of reason that fits, or what differs from the nearest earlier call."""
+        now, fast = work.now, work.layer == FAST
+        unknown_before = not (known or self._forgotten)
+        new = unknown_before and not work.met and not self._raised and work.layer == TRACE
+        if new and self._is_remade():
+            kind = "new function object"
+        elif fast and _is_among(self._slow, now):
+            kind = "no fast path"
+        elif fast and _is_among(self._failed, now):
+            kind = "failed first call"
+        elif _is_among(known, now):
+            kind = "options" if work.first and work.layer == COMPILE else "unknown"
+        elif fast and work.busy:
+            kind = "other thread"
+        elif _is_among(self._forgotten, now):
+            kind = "caches cleared"
+        elif work.met and unknown_before:
+            kind = "not watched then"
+        else:
+            return reason_for(work.name, now, known or self._forgotten, work.layer, raised=self._raised)
+        return reason(kind, work.name)
+
+    def _is_remade(self) -> bool:
+        """Return whether the same code made another function before that is gone, or that is like this one."""
+        fun = self._fun() if self._fun else None
+        return any(other() is None or are_alike(other(), fun) for other in self._others)
+
+
+def _is_among(signatures: list[Signature], now: Signature) -> bool:
+    return any(not differences(other, now) for other in signatures)
+
+
+def history_of(fun: Callable) -> History:
+    """Return the history of a function object; a new one if it is not watched now."""
+    place = place_of(fun)
+    try:
+        this = weakref.ref(fun)
+    except TypeError:  # a few callables of C
+        return History()
+    with _places_lock:
+        made = _places.get(place, [])
+        mine = [kept for other, kept in made if other() is fun]
+        history = mine[0]() if mine else None
+        if history is None:
+            others = [pair for pair in made if pair[0]() is not fun]
+            living = [pair for pair in others if pair[0]() is not None]
+            gone = [pair for pair in others if pair[0]() is None]
+            before = [other for other, _ in others] if place and not mine else ()
+            history = History(this, before)
+            _places[place] = [*gone[-1:], *living[-_MAX_KNOWN:], (this, weakref.ref(history))]
+    return history

@@ -1,0 +1,63 @@
+"""Whether two function objects are one function made twice: by their code, and by the values they hold."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def place_of(fun: Callable) -> tuple:
+    """Return where a function comes from: its code, and that of the functions it wraps."""
+    codes = []
+    for _ in range(8):  # deeper than any chain of wrappers worth telling apart
+        code = getattr(fun, "__code__", None) or getattr(type(fun).__call__, "__code__", None)
+        if code is not None:
+            codes.append((code.co_filename, code.co_firstlineno, hash(code)))
+        if isinstance(fun, functools.partial):
+            fun = fun.func
+        elif hasattr(fun, "__wrapped__"):
+            fun = fun.__wrapped__
+        else:
+            break
+    return tuple(codes)
+
+
+def are_alike(a: Any, b: Any, depth: int = 24) -> bool:
+    """Return whether two functions do the same: equal code, and equal values in it, as far as is cheap to tell.
+
+    Example:
+        >>> from functools import partial
+        >>> from jitguide._watch.function_identity import are_alike
+        >>> are_alike(partial(pow, exp=2), partial(pow, exp=2)), are_alike(partial(pow, exp=2), partial(pow, exp=3))
+        (True, False)
+    """
+    if a is b:
+        return True
+    if type(a) is not type(b) or depth == 0:
+        return False
+    if isinstance(a, _PLAIN):
+        return a == b
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(are_alike(x, y, depth - 1) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(are_alike(a[key], b[key], depth - 1) for key in a)
+    if isinstance(a, functools.partial):
+        return are_alike((a.func, a.args, a.keywords), (b.func, b.args, b.keywords), depth - 1)
+    if isinstance(a, types.MethodType):
+        return a.__func__ is b.__func__ and a.__self__ is b.__self__
+    if isinstance(a, types.FunctionType):
+        return a.__code__ == b.__code__ and are_alike(_values(a), _values(b), depth - 1)
+    return False  # arrays and the reader's own objects: comparing may be dear, or say nothing
+
+
+def _values(fun: types.FunctionType) -> tuple:
+    """Return what a function holds besides its code."""
+    try:
+        cells = [cell.cell_contents for cell in fun.__closure__ or ()]
+    except ValueError:  # a name that is not bound yet
+        cells = [object()]  # like nothing else
+    return cells, fun.__defaults__, fun.__kwdefaults__

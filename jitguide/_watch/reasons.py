@@ -1,0 +1,222 @@
+"""Why a call was not a hit, in words: each kind of reason with its sentence and its advice."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+# How deep a difference can reach. A new device compiles again but never traces again, for example.
+FAST, COMPILE, TRACE = "fast path", "compile", "trace"
+
+
+class _Kind(NamedTuple):
+    layers: tuple[str, ...]
+    sentence: str
+    advice: str
+
+
+_KINDS = {
+    "first call": _Kind(
+        (TRACE,),
+        "This is the first call of {argument}",
+        "jit traces, lowers and compiles once for each kind of call. Warm up before you time.",
+    ),
+    "first call without error": _Kind(
+        (TRACE, COMPILE, FAST),
+        "this is the first call of {argument} that did not raise",
+        "a call that raises in its trace leaves no program, so all the work was done now.",
+    ),
+    "new function object": _Kind(
+        (TRACE,),
+        "{argument} is a new function object, made by the same code as one before",
+        "jit remembers by function object. If both are meant to be one, make the function and its jit once, "
+        "outside the loop.",
+    ),
+    "configuration": _Kind(
+        (TRACE, COMPILE, FAST),
+        "the setting {argument} changed, {before} → {now}",
+        "settings are part of what jit remembers. Set them once, before the first call.",
+    ),
+    "number of arguments": _Kind(
+        (TRACE,),
+        "{argument} {before} and {now}",
+        "jit compiles once per number of arguments. Pass the same ones each time, or one stacked array.",
+    ),
+    "default left out": _Kind(
+        (TRACE,),
+        "{argument} {before} and {now}",
+        "leaving out a default and writing it are two programs. Choose one spelling.",
+    ),
+    "keyword or positional": _Kind(
+        (TRACE,),
+        "{argument} was passed {before} and is now passed {now}",
+        "the two spellings are two programs. Choose one.",
+    ),
+    "tree structure": _Kind(
+        (TRACE,),
+        "{argument} changed structure, {before} → {now}",
+        "jit compiles once per structure. Keep the same containers and keys.",
+    ),
+    "static field": _Kind(
+        (TRACE,),
+        "{argument} changed what its container keeps beside the leaves, {before} → {now}",
+        "static fields are compiled in. Make a field that often changes a leaf.",
+    ),
+    "static value": _Kind(
+        (TRACE,),
+        "static {argument} changed, {before} → {now}",
+        "each static value gets its own program. Keep to a few values, or pass it as an ordinary argument.",
+    ),
+    "static type": _Kind(
+        (TRACE,),
+        "static {argument} is equal but of another type, {before} → {now}",
+        "type and value both count. Convert it before the call.",
+    ),
+    "static identity": _Kind(
+        (TRACE,),
+        "static {argument} is another object, and {before} compares by identity",
+        "define `__eq__` and `__hash__`, as a frozen dataclass does, or pass the same object again.",
+    ),
+    "dtype": _Kind(
+        (TRACE,),
+        "{argument} changed dtype, {before} → {now}",
+        "jit compiles once per dtype. Convert it before the call.",
+    ),
+    "shape": _Kind(
+        (TRACE,),
+        "{argument} changed shape, {before} → {now}",
+        "jit compiles once per shape. Pad to a few sizes, or mask.",
+    ),
+    "weak type": _Kind(
+        (TRACE,),
+        "{argument} changed between weak and strong type, {before} → {now}",
+        "a Python number has a weak type. Start from an array with a dtype, such as `jnp.float32(0)`.",
+    ),
+    "sharding": _Kind(
+        (TRACE, COMPILE, FAST),
+        "{argument} changed sharding, {before} → {now}",
+        "a program is compiled for the placement of its inputs. Place them the same way each time.",
+    ),
+    "device": _Kind(
+        (COMPILE, FAST),
+        "{argument} moved, {before} → {now}",
+        "a program is compiled for one device. Put the inputs on the same device each time.",
+    ),
+    "committedness": _Kind(
+        (COMPILE, FAST),
+        "{argument} changed commitment to its device, {before} → {now}",
+        "the trace is reused but XLA compiles again. Commit all inputs or none: `jax.device_put(x, device)`.",
+    ),
+    "layout": _Kind(
+        (COMPILE, FAST),
+        "{argument} changed its layout in memory, {before} → {now}",
+        "the trace is reused but XLA compiles again. Produce the input in one layout.",
+    ),
+    "options": _Kind(
+        (COMPILE, FAST),
+        "{argument} was jitted again with other options",
+        "options such as `compiler_options` are compiled in. Jit once, with the final options.",
+    ),
+    "input kind": _Kind(
+        (FAST,),
+        "{argument} is another kind of input, {before} → {now}",
+        "the compiled program is reused; only the first such call is slower.",
+    ),
+    "no fast path": _Kind(
+        (FAST,),
+        "{argument} has no fast path for this call",
+        "`jax.debug.print`, `io_callback`, ordered effects and `Ref` arguments go through Python each time. "
+        "Keep them out of the hot loop.",
+    ),
+    "failed first call": _Kind(
+        (FAST,),
+        "the first such call of {argument} raised, and JAX has kept such calls off the fast path since",
+        "`clear_cache()` of the function brings them back. Call it once when the cause is mended.",
+    ),
+    "other thread": _Kind(
+        (FAST,),
+        "another thread traced or compiled {argument} during this call, which may have waited for it",
+        "call the function once before the threads start.",
+    ),
+    "disabled": _Kind(
+        (FAST,),
+        "`jax.disable_jit` is in effect",
+        "the body ran operation by operation, and nothing was compiled for {argument} as a whole.",
+    ),
+    "raised": _Kind(
+        (),
+        "{argument} raised {now}",
+        "no new program was made.",
+    ),
+    "caches cleared": _Kind(
+        (TRACE, COMPILE, FAST),
+        "the same call was compiled before, and JAX has forgotten it since",
+        "`jax.clear_caches()` or `clear_cache()` ran, or too many programs pushed it out.",
+    ),
+    "not watched then": _Kind(
+        (TRACE, COMPILE, FAST),
+        "{argument} is called in another way than before it was watched",
+        "the earlier calls are not known here. Watch the function from its first call on to see what changed.",
+    ),
+    "unknown": _Kind(
+        (TRACE, COMPILE, FAST),
+        "{argument} did more work than its arguments explain",
+        "no difference to an earlier call explains it. Set `jax_explain_cache_misses` and repeat: JAX logs "
+        "its own view.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a call was not a hit; `str(reason)` is one sentence and an advice.
+
+    Attributes:
+        kind: What differs, such as "shape"; see `KINDS`.
+        argument: The argument or the leaf, as it would be written in Python: `batch['x']`.
+        before: What it was in the nearest earlier call.
+        now: What it is in this call.
+        advice: What to do about it.
+        also: Further differences to the same earlier call, as sentences.
+
+    Example:
+        >>> from jitguide._watch.reasons import reason
+        >>> print(reason("shape", "x", "float32[8]", "float32[12]"))
+        `x` changed shape, float32[8] → float32[12]: jit compiles once per shape. Pad to a few sizes, or mask.
+    """
+
+    kind: str
+    argument: str
+    before: str
+    now: str
+    advice: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The difference in words, without the advice."""
+        text = _KINDS[self.kind].sentence.format(
+            argument=f"`{self.argument}`", before=self.before, now=self.now
+        )
+        return text[:1].upper() + text[1:]
+
+    def __str__(self) -> str:
+        also = "".join(f" Also: {text[:1].lower() + text[1:]}." for text in self.also)
+        return f"{self.sentence}: {self.advice}{also}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON-ready data."""
+        return asdict(self) | {"also": list(self.also), "sentence": self.sentence}
+
+
+KINDS = tuple(_KINDS)
+
+
+def reason(kind: str, argument: str, before: str = "", now: str = "", advice: str = "") -> Reason:
+    """Return a reason of a kind, with the advice that belongs to the kind unless one is given."""
+    return Reason(kind, argument, before, now, advice or _KINDS[kind].advice.format(argument=f"`{argument}`"))
+
+
+def reaches(kind: str, layer: str) -> bool:
+    """Return whether a difference of this kind can make JAX work down to `layer`."""
+    return layer in _KINDS[kind].layers

@@ -1,0 +1,224 @@
+"""What one call looks like to `jax.jit`: the part of the call that JAX's caches look at.
+
+A signature keeps shapes and types, never the arrays, and can be taken after the call: an array that was
+donated still knows its type. Static values are kept, as JAX keeps them too. A watched function keeps them after its
+caches were cleared as well, to tell a call that JAX has forgotten from a new one.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.tree_util as tree
+import numpy as np
+
+from jitguide._text import show
+
+# Settings that are part of JAX's cache key, by experiment: tests/test_watch.py sees each cause a trace.
+_SETTINGS = (
+    "jax_enable_x64",
+    "jax_default_matmul_precision",
+    "jax_numpy_rank_promotion",
+    "jax_numpy_dtype_promotion",
+    "jax_default_device",
+    "jax_threefry_partitionable",
+)
+# Private names that repeat what is read publicly, or that differ from call to call.
+_SKIPPED_CONTEXT = frozenset({*_SETTINGS, "abstract_mesh_context_manager", "axis_env_state"})
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One array or scalar among the arguments; only a jax.Array has the last three."""
+
+    path: str
+    origin: str
+    aval: Any
+    committed: bool | None = None
+    sharding: Any = None
+    layout: Any = None
+
+    @property
+    def type(self) -> str:
+        """Dtype and shape as JAX writes them, such as `float32[8]`."""
+        return str(self.aval).lstrip("~")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape; empty for a leaf that has none."""
+        return tuple(getattr(self.aval, "shape", ()))
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype."""
+        return str(getattr(self.aval, "dtype", self.aval))
+
+    @property
+    def weak(self) -> bool:
+        """Whether the type is weak, as that of a Python number."""
+        return bool(getattr(self.aval, "weak_type", False))
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument: a static value, or a tree of leaves."""
+
+    name: str
+    keyword: bool
+    static: bool
+    value: Any
+    structure: Any
+    leaves: tuple[Leaf, ...]
+    declared: bool = True  # False: taken as static only because JAX cannot trace it
+
+    def __str__(self) -> str:
+        if self.static:
+            return f"{self.name} = {show(self.value)} (static)"
+        if len(self.leaves) == 1 and not self.leaves[0].path:
+            leaf = self.leaves[0]
+            python = f" ({leaf.origin})" if leaf.origin.startswith("Python") else ""
+            return f"{self.name}: {leaf.type}{python}"
+        inside = ", ".join(f"{leaf.path}: {leaf.type}" for leaf in self.leaves[:3])
+        more = f", … {len(self.leaves)} leaves" if len(self.leaves) > 3 else ""
+        return f"{self.name}: {{{inside}{more}}}"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One call: its arguments, the settings in effect, and the parameters left to their defaults."""
+
+    arguments: dict[str, Argument]
+    settings: dict[str, Any]
+    defaults: dict[str, Any]
+
+    def __str__(self) -> str:
+        return ", ".join(str(argument) for argument in self.arguments.values())
+
+
+def signature_of(
+    fn: Callable, args: tuple, kwargs: Mapping[str, Any], static: Iterable[str] = ()
+) -> Signature:
+    """Return the signature of the call `fn(*args, **kwargs)`.
+
+    Args:
+        fn: The jitted function.
+        args: Positional arguments; donated arrays are fine.
+        kwargs: Keyword arguments.
+        static: Names of static parameters, in addition to those that JAX tells.
+    """
+    parameters = parameters_of(fn)
+    names = {*static, *static_names(fn, parameters)}
+    arguments = {}
+    for name, owner, keyword, value in _spelled(parameters, args, kwargs):
+        arguments[name] = _argument(name, keyword, value, owner in names or name in names)
+    defaults = {
+        p.name: p.default
+        for p in parameters
+        if p.default is not inspect.Parameter.empty and p.name not in arguments
+    }
+    return Signature(arguments, _settings(), defaults)
+
+
+def outline_of(args: tuple, kwargs: Mapping[str, Any]) -> tuple[Any, tuple]:
+    """Return the structure and the shapes of a call, which are equal for calls with equal signatures."""
+    leaves, structure = tree.tree_flatten((args, dict(kwargs)))
+    return structure, tuple(getattr(leaf, "shape", ()) for leaf in leaves)
+
+
+def has_outline_among(outlines: Iterable[tuple[Any, tuple]], args: tuple, kwargs: Mapping[str, Any]) -> bool:
+    """Return whether a call has one of some outlines; a hundred times as quick as taking its signature."""
+    structure = tree.tree_structure((args, dict(kwargs)))
+    alike = [outline for outline in outlines if outline[0] == structure]
+    return bool(alike) and outline_of(args, kwargs) in alike
+
+
+def parameters_of(fn: Callable) -> list[inspect.Parameter]:
+    """Return the parameters of a function; none for the few callables of C that do not tell."""
+    try:
+        return list(inspect.signature(fn).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def static_names(fn: Callable, parameters: list[inspect.Parameter]) -> set[str]:
+    """Return the names of the parameters that jit holds static, as far as JAX tells."""
+    info = getattr(fn, "_jit_info", None)  # private: without it, pass `static` to `watch`
+    names = set(getattr(info, "static_argnames", None) or ())
+    order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "argument")
+    for number in getattr(info, "static_argnums", None) or ():
+        known = -len(order) <= number < len(order)
+        names.add(order[number] if known else f"{rest}[{number - len(order)}]")
+    return names
+
+
+def _spelled(
+    parameters: list[inspect.Parameter], args: tuple, kwargs: Mapping[str, Any]
+) -> Iterable[tuple[str, str, bool, Any]]:
+    """Yield name, parameter, whether it was passed by keyword, and value of each argument of a call."""
+    order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "argument")
+    for i, value in enumerate(args):
+        name = order[i] if i < len(order) else f"{rest}[{i - len(order)}]"
+        yield name, name, False, value
+    for name in sorted(kwargs):  # JAX sorts them as well: their order makes no difference
+        yield name, name, True, kwargs[name]
+
+
+def _argument(name: str, keyword: bool, value: Any, static: bool) -> Argument:
+    if not static:
+        pairs, structure = tree.tree_flatten_with_path(value)
+        leaves = [_leaf(tree.keystr(path), leaf) for path, leaf in pairs]
+        if None not in leaves:
+            return Argument(name, keyword, False, None, structure, tuple(leaves))
+    # What JAX cannot trace must be static, even when JAX does not tell which arguments are.
+    return Argument(name, keyword, True, value, None, (), declared=static)
+
+
+def _leaf(path: str, leaf: Any) -> Leaf | None:
+    try:
+        aval = jax.typeof(leaf)
+    except Exception:
+        return None
+    if not isinstance(leaf, jax.Array):
+        return Leaf(path, _origin(leaf), aval)
+    layout = getattr(_read(leaf, "format"), "layout", None)  # None for a donated array
+    return Leaf(path, "jax.Array", aval, _read(leaf, "committed"), _read(leaf, "sharding"), layout)
+
+
+def _origin(leaf: Any) -> str:
+    if isinstance(leaf, np.ndarray | np.generic):
+        return "NumPy array"
+    if isinstance(leaf, bool | int | float | complex):
+        return f"Python {type(leaf).__name__}"
+    return type(leaf).__name__
+
+
+def _read(owner: Any, name: str) -> Any:
+    try:
+        return getattr(owner, name, None)
+    except Exception:  # an array may refuse, such as one that spans other processes
+        return None
+
+
+def _settings() -> dict[str, Any]:
+    found = {name: _read(jax.config, name) for name in _SETTINGS}
+    mesh = getattr(jax.sharding, "get_abstract_mesh", lambda: None)()
+    found["mesh"] = None if mesh is None or getattr(mesh, "empty", False) else mesh
+    found.update(_private_settings())
+    return found
+
+
+def _private_settings() -> dict[str, Any]:
+    """Return the rest of JAX's cache context, where this JAX offers it under a private name."""
+    try:
+        from jax._src import config
+
+        pairs = zip(config.trace_context_names(), config.trace_context(), strict=True)
+        return {name: value for name, value in pairs if name not in _SKIPPED_CONTEXT}
+    except Exception:
+        return {}

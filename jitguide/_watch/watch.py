@@ -1,0 +1,270 @@
+"""Watch a jitted function: what each call made JAX do, and why."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from typing import Any, NamedTuple, overload
+
+import jax
+import jax.stages
+
+from jitguide import _monitoring
+from jitguide._callables import refuse_bound_method, require_jitted, static_names_in, unwatched
+from jitguide._watch.block import WatchedBlock
+from jitguide._watch.cache_model import Work, history_of
+from jitguide._watch.call_log import CallLog
+from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
+from jitguide._watch.signature import outline_of, signature_of
+
+# Outcome of a call by the deepest phase that it reached, from the shallowest to the deepest.
+_OUTCOMES = {
+    "trace": "traced",
+    "lower": "lowered",
+    "read": "read from the persistent cache",
+    "compile": "compiled",
+}
+_KEPT = "the program is kept. The error came when it ran."
+_MAY_BE_KEPT = "whether a program was made is not known."
+
+
+@overload
+def watch(fn: None = None, /) -> WatchedBlock: ...
+@overload
+def watch(fn: Callable, /, *, static: Iterable[str] = ()) -> Watched: ...
+def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watched | WatchedBlock:
+    """Return `fn` in a form that records what each call made JAX do, and why.
+
+    Without a function, return a context manager that records what the code in its block makes JAX do, by
+    function and line, but without reasons: those need the arguments of the calls. A function that is traced
+    as part of another is not listed by itself.
+
+    Args:
+        fn: A jitted function. The result is called in its place.
+        static: Names of static parameters; needed only where JAX does not tell them.
+
+    Raises:
+        TypeError: `fn` is not a jitted function, or `static` holds something that is no name.
+        ValueError: `static` names something that is no parameter, or that jit traces.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from jitguide import watch
+        >>> double = watch(jax.jit(lambda x: x * 2))
+        >>> for n in (3, 3, 4):
+        ...     _ = double(jnp.ones(n))
+        >>> [call.outcome for call in double.calls]
+        ['compiled', 'hit', 'compiled']
+        >>> print(double.last.reason)
+        `x` changed shape, float32[3] → float32[4]: jit compiles once per shape. Pad to a few sizes, or mask.
+    """
+    if fn is None:
+        if static:
+            raise TypeError("`static` goes with a function, and `fn` is None. Write watch(fn, static=...).")
+        return WatchedBlock()
+    fn = unwatched(fn)
+    refuse_bound_method(fn)
+    require_jitted("watch(fn)", fn)
+    return Watched(fn, static_names_in(static, fn))
+
+
+class _Before(NamedTuple):
+    """What was known when a call began: size of JAX's cache, kinds of calls learned, phases that ended."""
+
+    size: int | None
+    learned: int
+    work: int
+
+
+class Watched(CallLog):
+    """A jitted function that records its calls; made by `watch`.
+
+    It is called like the function and passes everything else (`lower`, `trace`, …) on to it. Calls from
+    inside another traced function belong to that function's trace: they pass through and are not recorded.
+    """
+
+    def __init__(self, fn: Callable, static: Iterable[str] = ()) -> None:
+        super().__init__()
+        self._fn = fn
+        self._static = tuple(static)
+        self._size = getattr(fn, "_cache_size", None) or (lambda: None)  # private: finds "left the fast path"
+        functools.update_wrapper(self, fn, updated=())
+        self.__wrapped__ = getattr(fn, "__wrapped__", fn)
+        self._name = _monitoring.reported_name(self.__wrapped__)
+        self._history = history_of(self.__wrapped__)
+        self._can_count = False
+        self._last_size = 0
+        self._worked = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not at_top_level():
+            return self._fn(*args, **kwargs)
+        if not self._can_count:
+            self._can_count = _monitoring.can_count()
+        stack, events = _monitoring.open_lists(), []
+        size, learned, work = self._size(), self._history.count, _monitoring.work_on(self._name)
+        stack.append(events)
+        start = perf_counter()
+        try:
+            out = self._fn(*args, **kwargs)
+        except BaseException as error:
+            stack.pop()
+            seconds = perf_counter() - start
+            self._record(args, kwargs, events, seconds, _Before(size, learned, work), error)
+            raise
+        seconds = perf_counter() - start
+        stack.pop()
+        # A hit has to stay cheap: its arguments are looked at only where they may have no fast path. The first
+        # one always is, for the function may have been compiled before it was watched.
+        first = self._can_count and not self._seconds
+        changed = size != self._size() or work != _monitoring.work_on(self._name)
+        odd = first or events or changed or jax.config.jax_disable_jit
+        if odd or self._history.may_be_slow(args, kwargs):
+            self._record(args, kwargs, events, seconds, _Before(size, learned, work))
+        else:
+            self._add_hit(seconds)
+        return out
+
+    def _record(
+        self,
+        args: tuple,
+        kwargs: dict,
+        events: list[_monitoring.Event],
+        seconds: float,
+        before: _Before,
+        error: BaseException | None = None,
+    ) -> None:
+        own = (event for event in events if event.function in (self._name, _monitoring.UNNAMED))
+        phases = {event.phase: event.seconds for event in own}  # the outermost ends last
+        try:
+            outcome, why, signature = self._explain(args, kwargs, phases, before, error)
+        except Exception:  # whatever is odd about the arguments must not break the user's call
+            outcome, why, signature = ("raised" if error else _deepest(phases) or "not counted"), None, ""
+        if outcome == "hit":
+            return self._add_hit(seconds)
+        return self._add(
+            outcome,
+            seconds,
+            trace=phases.get("trace"),
+            lower=phases.get("lower"),
+            compile=phases.get("compile", phases.get("read")),
+            compiled="compile" in phases,
+            reason=why,
+            signature=signature,
+        )
+
+    def _explain(
+        self,
+        args: tuple,
+        kwargs: dict,
+        phases: dict[str, float],
+        before: _Before,
+        error: BaseException | None,
+    ) -> tuple[str, Reason | None, str]:
+        """Return outcome, reason and signature of a call."""
+        size = self._size()
+        grown = size is not None and before.size is not None and size > before.size
+        unwatched_calls = self._follow_size(before.size, size)
+        now = signature_of(self._fn, args, kwargs, self._static)
+        if error is not None:
+            kept = bool(phases.keys() & {"compile", "read"})
+            self._history.note_error(now, outline_of(args, kwargs), kept=kept, grown=grown)
+            return "raised", self._raised(error, kept), str(now)
+        if jax.config.jax_disable_jit:
+            return "left the fast path", reason("disabled", self.__name__), str(now)
+        outcome = _deepest(phases)
+        if outcome is None and not (self._can_count and _monitoring.is_listening()):
+            _monitoring.ensure_listening()
+            return "not counted", None, str(now)
+        first, self._worked = not self._worked, True
+        asked = outcome is not None or grown or first
+        slow = outline_of(args, kwargs) if asked and self._has_effects(args, kwargs) else None
+        busy = outcome is None and before.work != _monitoring.work_on(self._name)
+        if outcome is None and not (busy or grown or slow or self._history.is_slow(now)):
+            if first or not self._seconds:
+                self._history.note(now)
+            return "hit", None, ""
+        layer = TRACE if "trace" in phases else FAST if outcome is None else COMPILE
+        met = unwatched_calls or bool(self.counts.keys() & {"hit", "left the fast path"})
+        why = self._history.learn(Work(self.__name__, now, layer, slow, first, met, before.learned, busy))
+        if outcome is None and why.kind == "unknown":  # another thread's call made the fast path grow
+            return "hit", None, ""
+        return outcome or "left the fast path", why, str(now)
+
+    def _follow_size(self, before: int | None, after: int | None) -> bool:
+        """Note the size of JAX's cache; return whether calls went past this object since the last one."""
+        last, self._last_size = self._last_size, after or 0
+        if before is not None and before < last:
+            self._history.forget()
+        return before is not None and before > last
+
+    def _raised(self, error: BaseException, kept: bool) -> Reason:
+        sure = self._can_count and _monitoring.is_listening()
+        advice = _KEPT if kept else "" if sure else _MAY_BE_KEPT
+        return reason("raised", self.__name__, now=type(error).__name__, advice=advice)
+
+    def _has_effects(self, args: tuple, kwargs: dict) -> bool:
+        """Return whether this kind of call always goes through Python; quick, as the trace is there."""
+        try:
+            return bool(self._fn.trace(*args, **kwargs).jaxpr.effects)
+        except Exception:
+            return False
+
+    @property
+    def __jitguide_wrapped__(self) -> Callable:
+        """The jitted function itself; by this name other instruments know a watched one."""
+        return self._fn
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_fn":  # an unfinished object, as `copy` makes
+            raise AttributeError(name)
+        return getattr(self._fn, name)
+
+    def __enter__(self) -> Watched:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    # Written out, because `isinstance(f, jax.stages.Wrapped)` looks for them in the class.
+    def lower(self, *args: Any, **kwargs: Any) -> jax.stages.Lowered:
+        """Lower without calling, as `lower` of a jitted function does."""
+        return self._fn.lower(*args, **kwargs)
+
+    def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
+        """Trace without calling, as `trace` of a jitted function does."""
+        return self._fn.trace(*args, **kwargs)
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Return shapes and dtypes of the result, as `eval_shape` of a jitted function does."""
+        return self._fn.eval_shape(*args, **kwargs)
+
+    def clear_cache(self) -> None:
+        """Clear the function's caches, as `clear_cache` of a jitted function does."""
+        self._fn.clear_cache()
+        self._history.forget()
+
+
+def _deepest(phases: dict[str, float]) -> str | None:
+    done = [outcome for phase, outcome in _OUTCOMES.items() if phase in phases]
+    return done[-1] if done else None
+
+
+def _find_top_level_test() -> Callable[[], bool]:
+    """Return a test of whether no transformation (`jit`, `grad`, `vmap`, …) is running around the call."""
+    try:
+        from jax._src import core
+
+        test = core.trace_ctx.is_top_level  # private: without it, calls inside a trace are recorded as well
+        test()
+    except Exception:
+        return lambda: True
+    return test
+
+
+at_top_level = _find_top_level_test()
