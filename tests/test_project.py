@@ -9,6 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import jinja2
 import pytest
 import repository
 import yaml
@@ -159,6 +160,17 @@ def test_the_package_has_links_where_the_project_has_an_address(project):
     metadata = ProjectMetadata(str(root), PluginManager()).core
     assert metadata.urls == repository.urls(address)
     assert metadata.readme.startswith("# The JIT guide")
+
+
+@pytest.mark.parametrize("address", ["", "someone/guide"])
+def test_a_page_offers_to_report_an_error_where_there_is_an_address(address):
+    template = jinja2.Template((ROOT / "docs" / "_templates" / "take-away.html").read_text())
+    html = template.render(
+        guide_twins={"Notebook": "page.ipynb"}, guide_repository=address, pagename="learn/a b"
+    )
+    link = f"https://github.com/{address}/issues/new?template=page.yml&amp;page=learn/a%20b"
+    assert (link in html) == bool(address)
+    assert ("github.com" in html) == bool(address)
 
 
 def test_a_setting_that_is_no_address_is_refused(tmp_path):
