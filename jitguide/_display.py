@@ -12,7 +12,8 @@ import html
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 _STYLE = (
     "<style>.jg{font-size:.9em;overflow-x:auto;margin:.5em 0}"
@@ -158,6 +159,28 @@ class Table:
         kinds = " ".join(kind for kind, columns in marks if index in columns)
         style = f' class="{kinds}"' if kinds else ""
         return f"<{tag}{scope}{style}>{_text(str(content))}</{tag}>"
+
+
+class AsData:
+    """A dataclass whose public fields, and the properties named in `_derived`, can be had as plain data."""
+
+    _derived: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as data that `json.dumps` accepts; times are in seconds, sizes in bytes."""
+        own = (field.name for field in fields(self) if not field.name.startswith("_"))  # type: ignore[arg-type] # a mixin of dataclasses
+        return {name: as_data(getattr(self, name)) for name in (*own, *self._derived)}
+
+
+def as_data(value: Any) -> Any:
+    """Return a value of a result as plain data: results as dictionaries, tuples and sets as lists."""
+    if isinstance(value, AsData):
+        return value.to_dict()
+    if isinstance(value, dict):
+        return {key: as_data(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return [as_data(item) for item in value] if isinstance(value, (tuple, list)) else value
 
 
 class Displayed:

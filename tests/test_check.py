@@ -334,6 +334,9 @@ def test_a_partial_of_a_jitted_function_is_checked_with_what_is_bound():
     assert check(functools.partial(power, 2), ones(3), run=False).kinds == ()
     scaled = jax.jit(lambda x, *, by: x * by, static_argnames="by")
     assert check(functools.partial(scaled, by=2.5), ones(3), run=False).kinds == ("static",)
+    assert check(functools.partial(scaled, by=2), calls=[(ones(3),), (ones(4),)], run=False).kinds == (
+        "retrace",
+    )
 
 
 def test_without_jit_there_is_no_break_even():

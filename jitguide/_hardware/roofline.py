@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import jax
 
@@ -35,7 +35,7 @@ _COUNT_NOTE = (
 
 
 @dataclass(frozen=True, repr=False)
-class Roofline(_display.Displayed):
+class Roofline(_display.Displayed, _display.AsData):
     """One function against the ceilings of the device.
 
     Attributes:
@@ -63,6 +63,7 @@ class Roofline(_display.Displayed):
     matmul_peak: MatmulPeak | None
     device: str
     notes: tuple[str, ...] = ()
+    _derived: ClassVar = ("bytes_moved", "passes", "bandwidth_fraction", "flops_fraction", "bound_by")
 
     @property
     def bytes_moved(self) -> int:
@@ -118,12 +119,6 @@ class Roofline(_display.Displayed):
         header = ["what", "amount", "against"]
         return _display.Table(header, self._rows(), title=self._headline(), notes=self.notes)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as data that `json.dumps` accepts, in bytes and seconds."""
-        derived = ("bytes_moved", "passes", "bandwidth_fraction", "flops_fraction", "bound_by")
-        values = {name: getattr(self, name) for name in derived}
-        return {**asdict(self), **values, "notes": list(self.notes)}
-
 
 def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
     """Measure `fn` against a copy of the same bytes and against the peaks of the device.
@@ -164,7 +159,7 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
         return _measured(fn if is_jitted(fn) else jax.jit(fn), args, kwargs)
 
 
-def _measured(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Roofline:
+def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roofline:
     lowered = _lower(jitted, args, kwargs)
     program_cost.refuse_donation(lowered)
     compiled = lowered.compile()
@@ -212,7 +207,7 @@ def _percent(fraction: float | None, peak: str) -> str:
     return _MISSING if fraction is None else f"{_display.significant(100 * fraction)} % of {peak}"
 
 
-def _lower(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def _lower(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         return jitted.lower(*args, **kwargs)
     except TypeError as error:
@@ -220,7 +215,7 @@ def _lower(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         raise
 
 
-def _refuse_arguments(arguments: tuple[tuple, dict[str, Any]]) -> None:
+def _refuse_arguments(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
     refuse_tracing("roofline", arguments)
     refuse_deleted(arguments, "Make it again.")
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(arguments)):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitguide._arguments import is_number, refuse_tracing
-from jitguide._display import Displayed, Table, duration
+from jitguide._display import AsData, Displayed, Table, duration
 from jitguide._timing.compare import compare
 from jitguide._timing.comparison import CALL_OVERHEAD, SYSTEM_LOAD, Comparison, load_notes
 
@@ -24,7 +24,7 @@ _OPTIONS = {"baseline", "budget", "check", "control", "seed"}
 
 
 @dataclass(frozen=True, repr=False)
-class Scaling(Displayed):
+class Scaling(Displayed, AsData):
     """A comparison at each of several sizes.
 
     Attributes:
@@ -106,13 +106,9 @@ class Scaling(Displayed):
         header = ("size", *self.names, "fastest")
         return Table(header, self._rows(), numeric=range(len(self.names) + 1), notes=self._below())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return sizes and comparisons as data that `json.dumps` accepts."""
-        return {"sizes": list(self.sizes), "comparisons": [found.to_dict() for found in self.comparisons]}
-
 
 def scaling(
-    variants: Mapping[str, Callable],
+    variants: Mapping[str, Callable[..., Any]],
     make_args: Callable[[Any], Any],
     sizes: Iterable[float],
     **compare_options: Any,
@@ -167,7 +163,7 @@ def _validate_options(options: dict[str, Any]) -> None:
         )
 
 
-def _validated(make_args: Any, sizes: Any) -> tuple:
+def _validated(make_args: Any, sizes: Any) -> tuple[Any, ...]:
     if not callable(make_args):
         raise TypeError(
             f"`make_args` must be a function from a size to arguments, and got a {type(make_args).__name__}. "
@@ -177,23 +173,25 @@ def _validated(make_args: Any, sizes: Any) -> tuple:
         raise TypeError(
             f"`sizes` must be a series of numbers, and got {sizes!r}. Write `[100, 1000, 10_000]`."
         )
-    sizes = tuple(
+    values = tuple(
         size.item() if isinstance(size, (np.generic, np.ndarray)) and size.ndim == 0 else size
         for size in sizes
     )
-    if not sizes:
+    if not values:
         raise ValueError("`sizes` is empty, so there is nothing to compare. Give at least one size.")
-    for size in sizes:
+    for size in values:
         if not is_number(size):
             raise TypeError(
                 f"`sizes` must hold numbers, and holds {size!r}. Make the arguments in `make_args`."
             )
-    if not (sizes[0] > 0 and sizes[-1] < math.inf and all(size < later for size, later in pairwise(sizes))):
+    if not (
+        values[0] > 0 and values[-1] < math.inf and all(size < later for size, later in pairwise(values))
+    ):
         raise ValueError(
-            f"`sizes` must be positive, finite and increasing, and got {list(sizes)}. Sort them, and leave "
-            "out what is no size."
+            f"`sizes` must be positive, finite and increasing, and got {list(values)}. Sort them, and leave "
+            "out what is not a size."
         )
-    return sizes
+    return values
 
 
 def _winner(found: Comparison) -> str:

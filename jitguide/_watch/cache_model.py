@@ -16,7 +16,7 @@ from jitguide._watch.signature_diff import differences, reason_for
 # Comparing with one takes about 20 µs. A function with more kinds of calls has a problem that no list solves.
 _MAX_KNOWN = 100
 # Where functions were made -> the functions made there, and their histories; each may be gone.
-_places: dict[tuple, list[tuple[weakref.ref, weakref.ref]]] = {}
+_places: dict[tuple[Any, ...], list[tuple[weakref.ref[Any], weakref.ref[Any]]]] = {}
 _places_lock = threading.Lock()
 
 
@@ -56,7 +56,7 @@ class History:
         count: How many kinds of calls were ever learned.
     """
 
-    def __init__(self, fun: weakref.ref | None = None, others: Sequence[weakref.ref] = ()) -> None:
+    def __init__(self, fun: weakref.ref[Any] | None = None, others: Sequence[weakref.ref[Any]] = ()) -> None:
         self.count = 0
         self._fun, self._others = fun, others
         self._lock = threading.Lock()
@@ -64,7 +64,7 @@ class History:
         self._forgotten: list[Signature] = []
         self._slow: list[Signature] = []
         self._failed: list[Signature] = []
-        self._outlines: list[tuple] = []  # of the slow and the failed ones
+        self._outlines: list[tuple[Any, ...]] = []  # of the slow and the failed ones
         self._raised = False
 
     def forget(self) -> None:
@@ -78,7 +78,7 @@ class History:
         with self._lock:
             self._note(now)
 
-    def note_error(self, now: Signature, outline: tuple, *, kept: bool, grown: bool) -> None:
+    def note_error(self, now: Signature, outline: tuple[Any, ...], *, kept: bool, grown: bool) -> None:
         """Remember a call that raised.
 
         Args:
@@ -95,7 +95,7 @@ class History:
                 self._failed.append(now)
                 self._outlines.append(outline)
 
-    def may_be_slow(self, args: tuple, kwargs: Mapping[str, Any]) -> bool:
+    def may_be_slow(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """Return whether a call may be of a kind without a fast path; quick, for it is asked at each hit."""
         return bool(self._outlines) and has_outline_among(self._outlines, args, kwargs)
 
@@ -154,7 +154,7 @@ def _is_among(signatures: list[Signature], now: Signature) -> bool:
     return any(not differences(other, now) for other in signatures)
 
 
-def history_of(fun: Callable) -> History:
+def history_of(fun: Callable[..., Any]) -> History:
     """Return the history of a function object; a new one if it is not watched now."""
     place = place_of(fun)
     try:

@@ -6,7 +6,7 @@ import functools
 import types
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import Any, NamedTuple, overload
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
 
 import jax
 import jax.stages
@@ -18,6 +18,9 @@ from jitguide._watch.cache_model import Work, history_of
 from jitguide._watch.call_log import CallLog
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._watch.signature import outline_of, signature_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Outcome of a call by the deepest phase that it reached, from the shallowest to the deepest.
 _OUTCOMES = {
@@ -33,8 +36,8 @@ _MAY_BE_KEPT = "whether a program was made is not known."
 @overload
 def watch(fn: None = None, /) -> WatchedBlock: ...
 @overload
-def watch(fn: Callable, /, *, static: Iterable[str] = ()) -> Watched: ...
-def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watched | WatchedBlock:
+def watch(fn: Callable[P, R], /, *, static: Iterable[str] = ()) -> Watched[P, R]: ...
+def watch(fn: Callable[P, R] | None = None, /, *, static: Iterable[str] = ()) -> Watched[P, R] | WatchedBlock:
     """Return `fn` in a form that records what each call made JAX do, and why.
 
     Without a function, return a context manager that records what the code in its block makes JAX do, by
@@ -78,16 +81,16 @@ class _Before(NamedTuple):
     work: int
 
 
-class Watched(CallLog):
+class Watched(CallLog, Generic[P, R]):
     """A jitted function that records its calls; made by `watch`.
 
     It is called like the function and passes everything else (`lower`, `trace`, …) on to it. Calls from
     inside another traced function belong to that function's trace: they pass through and are not recorded.
     """
 
-    def __init__(self, fn: Callable, static: Iterable[str] = ()) -> None:
+    def __init__(self, fn: Callable[P, R], static: Iterable[str] = ()) -> None:
         super().__init__()
-        self._fn = fn
+        self._fn: Any = fn  # jitted: it has `lower`, `trace` and the rest
         self._static = tuple(static)
         self._size = getattr(fn, "_cache_size", None) or (lambda: None)  # private: finds "left the fast path"
         functools.update_wrapper(self, fn, updated=())
@@ -98,17 +101,17 @@ class Watched(CallLog):
         self._last_size = 0
         self._worked = False
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if not at_top_level():
-            return self._fn(*args, **kwargs)
+            return cast(R, self._fn(*args, **kwargs))
         if not self._can_count:
             self._can_count = _monitoring.can_count()
-        stack, events = _monitoring.open_lists(), []
+        stack, events = _monitoring.open_lists(), list[_monitoring.Event]()
         size, learned, work = self._size(), self._history.count, _monitoring.work_on(self._name)
         stack.append(events)
         start = perf_counter()
         try:
-            out = self._fn(*args, **kwargs)
+            out: R = self._fn(*args, **kwargs)
         except BaseException as error:
             stack.pop()
             seconds = perf_counter() - start
@@ -129,8 +132,8 @@ class Watched(CallLog):
 
     def _record(
         self,
-        args: tuple,
-        kwargs: dict,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         events: list[_monitoring.Event],
         seconds: float,
         before: _Before,
@@ -157,8 +160,8 @@ class Watched(CallLog):
 
     def _explain(
         self,
-        args: tuple,
-        kwargs: dict,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         phases: dict[str, float],
         before: _Before,
         error: BaseException | None,
@@ -205,7 +208,7 @@ class Watched(CallLog):
         advice = _KEPT if kept else "" if sure else _MAY_BE_KEPT
         return reason("raised", self.__name__, now=type(error).__name__, advice=advice)
 
-    def _has_effects(self, args: tuple, kwargs: dict) -> bool:
+    def _has_effects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether this kind of call always goes through Python; quick, as the trace is there."""
         try:
             return bool(self._fn.trace(*args, **kwargs).jaxpr.effects)
@@ -213,7 +216,7 @@ class Watched(CallLog):
             return False
 
     @property
-    def __jitguide_wrapped__(self) -> Callable:
+    def __jitguide_wrapped__(self) -> Any:
         """The jitted function itself; by this name other instruments know a watched one."""
         return self._fn
 
@@ -225,7 +228,7 @@ class Watched(CallLog):
             raise AttributeError(name)
         return getattr(self._fn, name)
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> Watched[P, R]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -260,7 +263,9 @@ def _find_top_level_test() -> Callable[[], bool]:
     try:
         from jax._src import core
 
-        test = core.trace_ctx.is_top_level  # private: without it, calls inside a trace are recorded as well
+        test: Callable[[], bool] = (
+            core.trace_ctx.is_top_level
+        )  # private: without it, calls inside a trace are recorded as well
         test()
     except Exception:
         return lambda: True
