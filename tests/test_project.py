@@ -226,4 +226,4 @@ def test_a_jax_that_is_too_old_is_refused_with_the_version_needed(tmp_path):
     program = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; import jitguide"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert "jitguide needs JAX 0.10 or later, and this is JAX 0.4.30" in run.stderr
+    assert "jitguide needs JAX 0.10.2 or later, and this is JAX 0.4.30" in run.stderr
