@@ -26,6 +26,7 @@ from nox.command import CommandFailed
 nox.needs_version = ">=2024.10"  # the first with `requires`
 nox.options.default_venv_backend = "uv|virtualenv"  # uv is quicker where it is installed, and never needed
 nox.options.reuse_venv = "yes"
+nox.options.error_on_missing_interpreters = True  # `lowest` needs Python 3.11, and must not pass without it
 
 ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
@@ -365,7 +366,7 @@ def ci(session: nox.Session) -> None:
     """Run all that must pass before a change lands; `-- first`, `second` or `lowest` a part; `-- --list` nothing."""
     session.install("-q", *group("lock"))
     chosen = [part for part in CI if part in session.posargs] or ["first", "second"]
-    runners = dict.fromkeys(CI, [sys.executable, "-m", "nox"])
+    runners = {part: [sys.executable, "-m", "nox"] for part in CI}
     if "second" in chosen:
         runners["second"] = second_nox(session)
     steps = [(part, step) for part in chosen if runners[part] for step in CI[part]]
