@@ -367,17 +367,20 @@ def ci(session: nox.Session) -> None:
     session.install("-q", *group("lock"))
     chosen = [part for part in CI if part in session.posargs] or ["first", "second"]
     runners = {part: [sys.executable, "-m", "nox"] for part in CI}
+    missing = "no other Python from 3.12 on starts here, so the steps of the second Python cannot run"
     if "second" in chosen:
         runners["second"] = second_nox(session)
+        if not runners["second"] and "second" in session.posargs:
+            session.error(f"Install one: {missing}.")
     steps = [(part, step) for part in chosen if runners[part] for step in CI[part]]
     if "--list" in session.posargs:
         print(*(f"{part}: {' '.join(runners[part])} -s {step}" for part, step in steps), sep="\n")
-    else:
-        start = time.monotonic()
-        lines = [run_step(session, part, runners[part], step) for part, step in steps]
-        print("\n=== all passed:", *lines, f"in all {time.monotonic() - start:.0f} s", sep="\n  ")
-    if "second" in chosen and not runners["second"]:
-        print("=== not run: the steps of the second Python, because no other Python from 3.12 on starts here")
+        return
+    start = time.monotonic()
+    lines = [run_step(session, part, runners[part], step) for part, step in steps]
+    print("\n=== passed:", *lines, f"in all {time.monotonic() - start:.0f} s", sep="\n  ")
+    if not all(runners.values()):
+        print(f"=== not run: {missing}")
 
 
 def run_step(session: nox.Session, part: str, runner: list[str], step: str) -> str:
