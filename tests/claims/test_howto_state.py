@@ -1018,7 +1018,7 @@ def test_static_field_comes_back_as_it_was():
     assert (float(result.value), result.unit) == (2.0, "metre")
 
 
-@pytest.mark.wrong_twin("static-field-comes-back-as-it-was")
+@pytest.mark.wrong_twin("static-field-comes-back-as-it-was", raises=TypeError)
 def test_wrong_twin_plain_string_comes_back():
     assert jax.jit(lambda x: (2 * x, "metre"))(1.0)[1] == "metre"
 
