@@ -1,7 +1,8 @@
-"""What an instrument asks of the function that it is given, refused in words where it is something else."""
+"""What the caller passed as a function: unwrap it, and refuse what an instrument cannot use."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable
@@ -9,7 +10,8 @@ from typing import Any
 
 import jax.stages
 
-from jitguide._watch.signature import parameters_of, show, static_names
+from jitguide._text import show
+from jitguide._watch.signature import parameters_of, static_names
 
 _STAGED = (jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled)
 
@@ -41,6 +43,46 @@ def require_function(caller: str, fn: Any, kind: str = "a function") -> None:
             f"{caller} needs {kind}, and `fn` is {show(fn)} of type {type(fn).__name__}, which cannot be "
             "called. Pass the function itself, not the result of calling it."
         )
+
+
+def is_watched(fn: Any) -> bool:
+    """Return whether `fn` is what `watch(fn)` returned."""
+    return hasattr(type(fn), "__jitguide_wrapped__")
+
+
+def unwatched(fn: Any) -> Any:
+    """Return the function given to `watch`, or `fn` itself if it is not watched."""
+    return fn.__jitguide_wrapped__ if is_watched(fn) else fn
+
+
+def is_jitted(fn: Any) -> bool:
+    """Return whether `fn` can be traced and lowered, as the result of `jax.jit` can."""
+    return hasattr(fn, "trace") and hasattr(fn, "lower")
+
+
+def reached(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Return the jitted function that a call of `fn` reaches, and the arguments bound on the way.
+
+    It looks through `watch`, methods and `functools.partial`. Options such as `static_argnums` count what is
+    bound as the first arguments, so it has to be passed to the jitted function, not jitted away. Where no
+    jitted function is inside, the result is `fn` itself, not watched, and nothing.
+
+    Example:
+        >>> import functools, jax
+        >>> power = jax.jit(pow, static_argnums=1)
+        >>> reached(functools.partial(power, 3.0)) == (power, (3.0,), {})
+        True
+        >>> reached(abs)
+        (<built-in function abs>, (), {})
+    """
+    inner, args, kwargs = unwatched(fn), (), {}
+    while inspect.ismethod(inner) or isinstance(inner, functools.partial):
+        if inspect.ismethod(inner):
+            inner, args = unwatched(inner.__func__), (inner.__self__, *args)
+        else:
+            args, kwargs = (*inner.args, *args), {**inner.keywords, **kwargs}
+            inner = unwatched(inner.func)
+    return (inner, args, kwargs) if is_jitted(inner) else (unwatched(fn), (), {})
 
 
 def require_jitted(caller: str, fn: Any) -> None:

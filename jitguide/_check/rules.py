@@ -11,10 +11,11 @@ from typing import Any
 import jax
 
 from jitguide._check import jaxpr_scan
-from jitguide._check.costs import Costs
 from jitguide._display import duration, significant, size
+from jitguide._text import show
+from jitguide._timing.phases import Phases
 from jitguide._watch.reasons import COMPILE, TRACE, Reason
-from jitguide._watch.signature import Leaf, Signature, show
+from jitguide._watch.signature import Leaf, Signature
 from jitguide._watch.signature_diff import by_identity, differences, reason_for
 
 # Below one MiB neither a copy of an array in the program nor a second buffer is worth a change.
@@ -219,17 +220,17 @@ def host(calls: Sequence[tuple[str, bool]]) -> Iterator[Finding]:
         )
 
 
-def break_even(costs: Costs) -> Iterator[Finding]:
-    """Find a program that earns its compile back late, or never."""
-    calls = costs.break_even
-    if calls is None or calls < MANY_CALLS:
+def break_even(phases: Phases, plain: float) -> Iterator[Finding]:
+    """Find a function whose first call is earned back late, or never; `plain` is the seconds without jit."""
+    calls = phases.break_even(plain)
+    if calls < MANY_CALLS:
         return
     end = f"the compile is earned back only after about {significant(calls, 1)} calls"
     if math.isinf(calls):
         end = "no clear gain, so the compile is not earned back"
     yield _finding(
         "break-even",
-        f"A jitted call takes {duration(costs.jitted)}, a plain one {duration(costs.plain)}: {end}.",
+        f"A jitted call takes {duration(phases.steady)}, a plain one {duration(plain)}: {end}.",
         "Jit a larger part of the program, so that one call does more, or leave jit out.",
     )
 

@@ -9,14 +9,12 @@ from typing import Any
 import jax
 
 from jitguide import _display
-from jitguide._anew import unbound
-from jitguide._callables import hint_at_static, require_function
+from jitguide._arguments import refuse_deleted, refuse_tracing
+from jitguide._callables import hint_at_static, is_jitted, reached, require_function
 from jitguide._hardware import program_cost
 from jitguide._hardware.peaks import CopyPeak, MatmulPeak, copier, peaks, rate
 from jitguide._timing.compare import compare
-from jitguide._timing.inputs import refuse_deleted, refuse_tracing
 from jitguide._timing.statistics import Ratio
-from jitguide._watch.watch import Watched
 
 # Below this the cost of a call is most of the time of a copy: on a CPU a call took about 10 µs when measured,
 # and a copy of 1 MiB as long.
@@ -36,8 +34,8 @@ _COUNT_NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class Roofline:
+@dataclass(frozen=True, repr=False)
+class Roofline(_display.Displayed):
     """One function against the ceilings of the device.
 
     Attributes:
@@ -116,15 +114,9 @@ class Roofline:
             ("nearer ceiling", self.bound_by or _MISSING, ""),
         ]
 
-    def __repr__(self) -> str:
-        return _display.table(
-            ["what", "amount", "against"], self._rows(), title=self._headline(), notes=self.notes
-        )
-
-    def _repr_html_(self) -> str:
-        return _display.html_table(
-            ["what", "amount", "against"], self._rows(), title=self._headline(), notes=self.notes
-        )
+    def _table(self) -> _display.Table:
+        header = ["what", "amount", "against"]
+        return _display.Table(header, self._rows(), title=self._headline(), notes=self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as data that `json.dumps` accepts, in bytes and seconds."""
@@ -165,11 +157,11 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
         (1048576, 1048576)
     """
     require_function("roofline(fn, ...)", fn)
-    fn, owner = unbound(fn)
-    fn, args = fn._fn if isinstance(fn, Watched) else fn, (*owner, *args)
+    fn, bound, named = reached(fn)
+    args, kwargs = (*bound, *args), {**named, **kwargs}
     _refuse_arguments((args, kwargs))
     with jax.disable_jit(False):
-        return _measured(fn if hasattr(fn, "lower") else jax.jit(fn), args, kwargs)
+        return _measured(fn if is_jitted(fn) else jax.jit(fn), args, kwargs)
 
 
 def _measured(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Roofline:

@@ -45,7 +45,11 @@ class StagesDiff:
         return {"names": list(self.names), "lines": lines, "operations": operations, "cut": list(self.cut)}
 
     def __repr__(self) -> str:
-        blocks = [f"stages: {self.names[0]} (-) and {self.names[1]} (+)", self._counts(_display.table)]
+        counts = self._counts()
+        blocks = [
+            f"stages: {self.names[0]} (-) and {self.names[1]} (+)",
+            counts.text() if counts.rows else "",
+        ]
         for name in NAMES:
             body = [f"{sign} {text}".rstrip() for sign, text in self.lines[name]] or [self._same(name)]
             blocks.append("\n".join([TITLES[name], *body]))
@@ -54,18 +58,19 @@ class StagesDiff:
     def _same(self, name: str) -> str:
         return _SAME_BUT_CUT if name in self.cut else _SAME
 
-    def _counts(self, render: Any) -> str:
+    def _counts(self) -> _display.Table:
         rows = [
             [TITLES[name].split(":")[0], op, before, after, f"{after - before:+d}"]
             for name in NAMES
             for op, (before, after) in self.operations[name].items()
         ]
         header = ["stage", "operation", "before", "after", "change"]
-        return render(header, rows, numeric=[2, 3, 4]) if rows else ""
+        return _display.Table(header, rows, numeric=[2, 3, 4])
 
     def _repr_html_(self) -> str:
         title = _display.escape(f"stages: {self.names[0]} (−) and {self.names[1]} (+)")
-        parts = [f"<p><strong>{title}</strong></p>", self._counts(_display.html_table)]
+        counts = self._counts()
+        parts = [f"<p><strong>{title}</strong></p>", counts.html() if counts.rows else ""]
         for name in NAMES:
             body = "".join(_html_line(sign, text) for sign, text in self.lines[name])
             text = f"<pre>{body}</pre>" if body else f"<p>{self._same(name)}</p>"

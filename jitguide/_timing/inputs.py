@@ -12,10 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from jitguide._timing.equality import Check, is_number, require_agreement, require_arrays, validate_check
-from jitguide._watch.watch import Watched, at_top_level
-
-Arguments = tuple[tuple, dict[str, Any]]
+from jitguide._arguments import Arguments, deleted, is_number, refuse_deleted, refuse_tracing
+from jitguide._callables import is_watched
+from jitguide._timing.equality import Check, require_agreement, require_arrays, validate_check
 
 # Results that are there when the function returns them.
 _PRESENT = (np.ndarray, np.generic, bool, int, float, complex, str, bytes)
@@ -75,32 +74,6 @@ def validate_budget(budget: Any) -> None:
         raise TypeError(f"`budget` must be a number of seconds, and got {budget!r}. {advice}")
     if not 0 < budget < math.inf:
         raise ValueError(f"`budget` must be a positive number of seconds, and got {budget!r}. {advice}")
-
-
-def refuse_tracing(caller: str, arguments: Any) -> None:
-    """Raise inside a trace: a traced call computes nothing, so there is no time to measure."""
-    if not at_top_level() or any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arguments)):
-        raise RuntimeError(
-            f"`{caller}` was called inside a function that JAX is tracing (for jit, grad, vmap or scan), "
-            "where calls are recorded and nothing is computed. Call it outside, with arrays."
-        )
-
-
-def deleted(arguments: Arguments) -> str | None:
-    """Return the path of the first argument whose memory was given away; None if there is none."""
-    for path, leaf in jax.tree_util.tree_flatten_with_path(arguments)[0]:
-        if isinstance(leaf, jax.Array) and leaf.is_deleted():
-            return ("args", "kwargs")[path[0].idx] + jax.tree_util.keystr(path[1:])
-    return None
-
-
-def refuse_deleted(arguments: Arguments, remedy: str) -> None:
-    """Raise if an argument was given away before the measurement began."""
-    if where := deleted(arguments):
-        raise ValueError(
-            f"The argument {where} was deleted before the measurement began, most likely because an earlier "
-            f"call donated it. {remedy}"
-        )
 
 
 @dataclass(frozen=True)
@@ -211,7 +184,7 @@ def _watched_notes(variants: Mapping[str, Callable]) -> list[str]:
     return [
         f"{name!r} is watched, and its time includes the watching. Compare the function given to `watch`."
         for name, fn in variants.items()
-        if isinstance(fn, Watched)
+        if is_watched(fn)
     ]
 
 

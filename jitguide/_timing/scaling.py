@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitguide import _display
-from jitguide._timing.compare import NOTHING, busy_notes, compare
-from jitguide._timing.comparison import Comparison
-from jitguide._timing.equality import is_number
-from jitguide._timing.inputs import refuse_tracing
+from jitguide._arguments import is_number, refuse_tracing
+from jitguide._display import Displayed, Table, duration
+from jitguide._timing.compare import compare
+from jitguide._timing.comparison import CALL_OVERHEAD, SYSTEM_LOAD, Comparison, load_notes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +23,8 @@ _BUDGET = 0.2
 _OPTIONS = {"baseline", "budget", "check", "control", "seed"}
 
 
-@dataclass(frozen=True)
-class Scaling:
+@dataclass(frozen=True, repr=False)
+class Scaling(Displayed):
     """A comparison at each of several sizes.
 
     Attributes:
@@ -48,10 +47,10 @@ class Scaling:
         for size, found in zip(self.sizes, self.comparisons, strict=True):
             for note in found.notes:
                 # That small calls cost what any call costs is seen where the curves level off.
-                if NOTHING not in note and note not in busy_notes(found.busy_cores):
+                if getattr(note, "kind", "") not in (CALL_OVERHEAD, SYSTEM_LOAD):
                     sizes.setdefault(note, []).append(size)
         busiest = max(found.busy_cores or 0.0 for found in self.comparisons)
-        return (*map(self._with_sizes, sizes, sizes.values()), *busy_notes(busiest, "up to "))
+        return (*map(self._with_sizes, sizes, sizes.values()), *load_notes(busiest, "up to "))
 
     def _with_sizes(self, note: str, sizes: list[float]) -> str:
         if len(sizes) == len(self.sizes):
@@ -90,29 +89,22 @@ class Scaling:
 
         return plot_scaling(self, ax)
 
-    def _header(self) -> tuple[str, ...]:
-        return ("size", *self.names, "fastest")
-
     def _rows(self) -> list[tuple[str, ...]]:
         return [
-            (f"{size:g}", *(_display.duration(timing.median) for timing in found.timings), _winner(found))
+            (f"{size:g}", *(duration(timing.median) for timing in found.timings), _winner(found))
             for size, found in zip(self.sizes, self.comparisons, strict=True)
         ]
 
     def _below(self) -> list[str]:
         """Return the notes and how the times were taken, as far as it is the same at all sizes."""
-        first, *rest = (found._how.split(", ") for found in self.comparisons)
+        first, *rest = (found._method for found in self.comparisons)
         common = [part for part in first if all(part in parts for parts in rest)]
         rounds = [found.timings[0].n for found in self.comparisons]
         return [*self.notes, ", ".join(["medians", *common, f"at least {min(rounds)} rounds"])]
 
-    def __repr__(self) -> str:
-        numeric = range(len(self.names) + 1)
-        return _display.table(self._header(), self._rows(), numeric=numeric, notes=self._below())
-
-    def _repr_html_(self) -> str:
-        numeric = range(len(self.names) + 1)
-        return _display.html_table(self._header(), self._rows(), numeric=numeric, notes=self._below())
+    def _table(self) -> Table:
+        header = ("size", *self.names, "fastest")
+        return Table(header, self._rows(), numeric=range(len(self.names) + 1), notes=self._below())
 
     def to_dict(self) -> dict[str, Any]:
         """Return sizes and comparisons as data that `json.dumps` accepts."""

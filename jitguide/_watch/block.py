@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from jitguide import _monitoring
-from jitguide._display import duration, html_table, table
+from jitguide._display import Displayed, Table, duration
 from jitguide._watch.call_log import require_count
 
 _HEADER = ("function", "line", "traces", "lowerings", "compiles", "cache reads", "seconds")
@@ -22,7 +22,7 @@ _INNER = (
 _BLIND = "JAX did not report its work as expected, so nothing was counted."
 
 
-class WatchedBlock:
+class WatchedBlock(Displayed):
     """A context manager that counts what its block makes JAX do in this thread; made by `watch()`.
 
     It counts what JAX reports, under the names of functions. The trace of a jitted function is not reported
@@ -88,7 +88,7 @@ class WatchedBlock:
         """How many programs were read from the persistent cache."""
         return self.count("read")
 
-    def _view(self) -> dict[str, Any]:
+    def _table(self) -> Table:
         groups: dict[tuple[str, str], list[_monitoring.Event]] = {}
         for event in self._found:
             groups.setdefault((event.function, event.where), []).append(event)
@@ -99,13 +99,7 @@ class WatchedBlock:
         notes = (
             [_BLIND] if not self._counted else [_NO_REASONS] if cells else ["Nothing was traced or compiled."]
         )
-        return {"header": _HEADER, "rows": cells, "numeric": range(2, 7), "notes": notes}
-
-    def __repr__(self) -> str:
-        return table(**self._view())
-
-    def _repr_html_(self) -> str:
-        return html_table(**self._view())
+        return Table(_HEADER, cells, numeric=range(2, 7), notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the events as JSON-ready data."""

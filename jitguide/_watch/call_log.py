@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from jitguide._display import duration, html_table, table
+from jitguide._display import Displayed, Table, duration
+from jitguide._text import show
 from jitguide._watch.reasons import Reason
-from jitguide._watch.signature import show
 
 # From the least to the most work; the last two say that a call cannot be placed on this scale.
 OUTCOMES = (
@@ -71,7 +71,7 @@ class Call:
         return asdict(self) | {"reason": self.reason.to_dict() if self.reason else None}
 
 
-class CallLog:
+class CallLog(Displayed):
     """The calls of one function, with their counts, their table and assertions about them.
 
     Hits take eight bytes each, so that a loop of a million calls can be watched.
@@ -168,23 +168,12 @@ class CallLog:
                 + ("\n".join(lines) or f"  No call {did}: the programs were there before.")
             )
 
-    def _view(self) -> dict[str, Any]:
+    def _table(self) -> Table:
         calls = self.calls
         counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()) or "none yet"
         notes = [*_advices(calls), *([_NOT_COUNTED] if "not counted" in self.counts else [])]
-        return {
-            "header": _HEADER,
-            "rows": _rows(calls),
-            "numeric": _NUMERIC,
-            "title": f"{self.__name__}: {len(calls)} call{'s' * (len(calls) != 1)} ({counts})",
-            "notes": notes,
-        }
-
-    def __repr__(self) -> str:
-        return table(**self._view())
-
-    def _repr_html_(self) -> str:
-        return html_table(**self._view(), minor=_MINOR)
+        title = f"{self.__name__}: {len(calls)} call{'s' * (len(calls) != 1)} ({counts})"
+        return Table(_HEADER, _rows(calls), _NUMERIC, _MINOR, title, notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calls and their counts as JSON-ready data."""

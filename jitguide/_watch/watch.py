@@ -12,7 +12,7 @@ import jax
 import jax.stages
 
 from jitguide import _monitoring
-from jitguide._callables import refuse_bound_method, require_jitted, static_names_in
+from jitguide._callables import refuse_bound_method, require_jitted, static_names_in, unwatched
 from jitguide._watch.block import WatchedBlock
 from jitguide._watch.cache_model import history_of
 from jitguide._watch.call_log import CallLog
@@ -64,8 +64,7 @@ def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watch
         if static:
             raise TypeError("`static` goes with a function, and `fn` is None. Write watch(fn, static=...).")
         return WatchedBlock()
-    if isinstance(fn, Watched):
-        fn = fn._fn
+    fn = unwatched(fn)
     refuse_bound_method(fn)
     require_jitted("watch(fn)", fn)
     return Watched(fn, static_names_in(static, fn))
@@ -199,6 +198,11 @@ class Watched(CallLog):
             return bool(self._fn.trace(*args, **kwargs).jaxpr.effects)
         except Exception:
             return False
+
+    @property
+    def __jitguide_wrapped__(self) -> Callable:
+        """The jitted function itself; by this name other instruments know a watched one."""
+        return self._fn
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
