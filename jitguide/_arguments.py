@@ -45,7 +45,7 @@ def deleted(arguments: Arguments) -> str | None:
     """Return the path of the first argument whose memory was given away; None if there is none."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(arguments)[0]:
         if isinstance(leaf, jax.Array) and leaf.is_deleted():
-            return ("args", "kwargs")[path[0].idx] + jax.tree_util.keystr(path[1:])
+            return f"{('args', 'kwargs')[path[0].idx]}{jax.tree_util.keystr(path[1:])}"
     return None
 
 

@@ -75,7 +75,7 @@ def reached(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         >>> reached(abs)
         (<built-in function abs>, (), {})
     """
-    inner, args, kwargs = unwatched(fn), (), {}
+    inner, args, kwargs = unwatched(fn), tuple[Any, ...](), dict[str, Any]()
     while inspect.ismethod(inner) or isinstance(inner, functools.partial):
         if inspect.ismethod(inner):
             inner, args = unwatched(inner.__func__), (inner.__self__, *args)
@@ -108,7 +108,7 @@ def refuse_bound_method(fn: Any) -> None:
         )
 
 
-def static_names_in(static: Any, fn: Callable) -> tuple[str, ...]:
+def static_names_in(static: Any, fn: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names in `static`, checked against the parameters of `fn` and what jit holds static.
 
     Raises:

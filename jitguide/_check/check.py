@@ -31,6 +31,7 @@ LOOKED_AT = (
     "host round trips",
     "break-even",
 )
+_NO_BREAK_EVEN = "Break-even was not looked at: {}"
 # Seconds for timing a jitted call, and as many for a plain one.
 _BUDGET = 0.02
 # A plain call this slow is not repeated for a better figure.
@@ -105,7 +106,12 @@ class Findings:
 
 
 def check(
-    fn: Callable, /, *args: Any, calls: Sequence[Sequence[Any]] = (), run: bool = True, **kwargs: Any
+    fn: Callable[..., Any],
+    /,
+    *args: Any,
+    calls: Sequence[Sequence[Any]] = (),
+    run: bool = True,
+    **kwargs: Any,
 ) -> Findings:
     """Return what in a jitted function costs time or memory for nothing, found from example calls.
 
@@ -134,43 +140,42 @@ def check(
         >>> check(double, jnp.ones(3), calls=[(jnp.ones(4),)], run=False).kinds
         ('retrace',)
     """
-    fn, bound, named = _unwrap(fn)
-    kwargs = {**named, **kwargs}
-    taken = _taken_as_options(fn, calls, run)
+    jitted, bound, named = _unwrap(fn)
+    taken = _taken_as_options(jitted, calls, run)
     examples = [bound + call for call in _validated(calls)]
     if args or kwargs or not examples:
         examples.insert(0, bound + args)
-    signatures = [_signature(fn, example, kwargs, taken) for example in examples]
-    name, first, signature = getattr(fn, "__name__", "fn"), examples[0], signatures[0]
+    kwargs = {**named, **kwargs}
+    signatures = [_signature(jitted, example, kwargs, taken) for example in examples]
+    name, first, signature = getattr(jitted, "__name__", "fn"), examples[0], signatures[0]
     found, notes = [*rules.retraces(name, signatures), *rules.statics(signatures)], taken
     if not all(rules.is_hashable(a.value) for a in signature.arguments.values() if a.static):
         notes.append("Nothing else was looked at: it cannot be traced.")
         return Findings(name, tuple(found), notes=tuple(notes))
-    traced = fn.trace(*first, **kwargs)
+    traced = jitted.trace(*first, **kwargs)
     lowered = traced.lower()
     found += [
         *rules.carries(signature, traced),
-        *rules.constants(fn, traced),
+        *rules.constants(jitted, traced),
         *rules.unrolled(traced),
-        *rules.donation(fn, signature, lowered),
+        *rules.donation(jitted, signature, lowered),
     ]
     host = jaxpr_scan.host_calls(traced.jaxpr)
     found += rules.host(host)
     if not run:
         return Findings(name, tuple(found), notes=tuple(notes))
-    phases, plain, hidden = None, None, _why_not_run(host, first, kwargs)
-    if not hidden:
-        refuse_deleted((first, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
-        phases, plain, hidden = _timed(fn, first, kwargs)
-        notes += phases.notes
-    if plain is not None:
+    if hidden := _why_not_run(host, first, kwargs):
+        return Findings(name, tuple(found), notes=(*notes, _NO_BREAK_EVEN.format(hidden)))
+    refuse_deleted((first, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
+    phases, plain, hidden = _timed(jitted, first, kwargs)
+    if plain is None:
+        notes = [*notes, _NO_BREAK_EVEN.format(hidden)]
+    else:
         found += rules.break_even(phases, plain)
-    if hidden:
-        notes.append(f"Break-even was not looked at: {hidden}")
-    return Findings(name, tuple(found), phases, plain, tuple(notes))
+    return Findings(name, tuple(found), phases, plain, (*notes, *phases.notes))
 
 
-def _timed(fn: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Phases, float | None, str]:
+def _timed(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Phases, float | None, str]:
     """Return the phases, the seconds of a plain call, and why these are not known if they are not."""
     call = first_call(fn, args, kwargs)
     steady = time_alone(call.fn, call.fresh, once=call.donates, budget=_BUDGET)
@@ -183,7 +188,7 @@ def _timed(fn: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Phases, float 
         return call.phases(steady), None, f"the plain function raised {type(error).__name__}."
 
 
-def _seconds_of_plain(plain: Callable, call: FirstCall, steady: float) -> float:
+def _seconds_of_plain(plain: Callable[..., Any], call: FirstCall, steady: float) -> float:
     for _ in range(2):  # the first call compiles each of the operations
         args, kwargs = call.fresh()
         start = perf_counter()
@@ -194,7 +199,7 @@ def _seconds_of_plain(plain: Callable, call: FirstCall, steady: float) -> float:
     return seconds
 
 
-def _why_not_run(host: list, args: tuple, kwargs: dict[str, Any]) -> str:
+def _why_not_run(host: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     if host:
         return "the function calls back to Python, so it was not run."
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves((args, kwargs))):
@@ -204,7 +209,7 @@ def _why_not_run(host: list, args: tuple, kwargs: dict[str, Any]) -> str:
     return ""
 
 
-def _unwrap(fn: Any) -> tuple[Any, tuple, dict[str, Any]]:
+def _unwrap(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Return the jitted function, and the arguments that are bound to it."""
     fn, bound, named = reached(fn)
     require_jitted("check(fn, ...)", fn)
@@ -216,12 +221,12 @@ def _unwrap(fn: Any) -> tuple[Any, tuple, dict[str, Any]]:
     return fn, bound, named
 
 
-def _taken_as_options(fn: Callable, calls: Any, run: Any) -> list[str]:
+def _taken_as_options(fn: Callable[..., Any], calls: Any, run: Any) -> list[str]:
     """Return a note for each option given that is a parameter of the function as well."""
     try:
-        parameters = inspect.signature(fn).parameters
+        parameters = set(inspect.signature(fn).parameters)
     except (TypeError, ValueError):  # a few callables of C have no signature
-        parameters = {}
+        parameters = set()
     given = {"calls": not (isinstance(calls, tuple) and not calls), "run": run is not True}
     notes = [
         f"`{name}` is an option of `check` and did not reach the function. To pass one on, check "
@@ -235,7 +240,7 @@ def _taken_as_options(fn: Callable, calls: Any, run: Any) -> list[str]:
     return notes
 
 
-def _validated(calls: Any) -> list[tuple]:
+def _validated(calls: Any) -> list[tuple[Any, ...]]:
     """Return the example calls as tuples of positional arguments."""
     for call in calls if isinstance(calls, list | tuple) else (calls,):
         if not isinstance(call, list | tuple):
@@ -246,7 +251,9 @@ def _validated(calls: Any) -> list[tuple]:
     return [tuple(call) for call in calls]
 
 
-def _signature(fn: Callable, args: tuple, kwargs: dict[str, Any], taken: list[str]) -> Signature:
+def _signature(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], taken: list[str]
+) -> Signature:
     """Return the signature of an example call, after testing that JAX can trace its arguments."""
     name = getattr(fn, "__name__", "fn")
     try:

@@ -124,7 +124,7 @@ def _alike(leaf: Leaf, out: Any) -> bool:
     return leaf.shape == tuple(out.shape) and leaf.dtype == str(out.dtype)
 
 
-def constants(fn: Callable, traced: Any) -> Iterator[Finding]:
+def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     """Find large arrays that the function captured instead of receiving them."""
     large = [c for c in jaxpr_scan.constants(traced.jaxpr) if c.nbytes >= WORTH_BYTES]
     if large:
@@ -141,7 +141,7 @@ def _type(array: Any) -> str:
     return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
 
 
-def _captured_names(fn: Callable) -> dict[int, str]:
+def _captured_names(fn: Callable[..., Any]) -> dict[int, str]:
     try:
         found = inspect.getclosurevars(getattr(fn, "__wrapped__", fn))
     except (TypeError, ValueError):
@@ -164,7 +164,7 @@ def unrolled(traced: Any) -> Iterator[Finding]:
         )
 
 
-def option(kind: str, fn: Callable, signature: Signature, name: str) -> str:
+def option(kind: str, fn: Callable[..., Any], signature: Signature, name: str) -> str:
     """Return the option of jit that picks an argument, "static" or "donate": by name where jit can."""
     try:
         parameter = inspect.signature(fn).parameters.get(name)
@@ -176,7 +176,7 @@ def option(kind: str, fn: Callable, signature: Signature, name: str) -> str:
     return f"{kind}_argnames={name!r}"
 
 
-def donation(fn: Callable, signature: Signature, lowered: Any) -> Iterator[Finding]:
+def donation(fn: Callable[..., Any], signature: Signature, lowered: Any) -> Iterator[Finding]:
     """Find arguments whose memory a result could take over."""
     leaves = [(a.name, leaf) for a in signature.arguments.values() if not a.static for leaf in a.leaves]
     infos = jax.tree.leaves(lowered.args_info)
@@ -203,7 +203,7 @@ def donation(fn: Callable, signature: Signature, lowered: Any) -> Iterator[Findi
 
 def _bytes(leaf: Leaf) -> int:
     try:
-        return math.prod(leaf.shape) * jax.numpy.dtype(leaf.dtype).itemsize
+        return math.prod(leaf.shape) * int(jax.numpy.dtype(leaf.dtype).itemsize)
     except TypeError:  # such as a key of random numbers, whose dtype is JAX's own
         return 0
 

@@ -108,7 +108,8 @@ def expect_error(*types: type[BaseException]) -> AbstractContextManager[CaughtEr
         raise TypeError(
             "expect_error needs at least one exception class. Write for example expect_error(TypeError)."
         )
-    for given in types:
+    checked: tuple[object, ...] = types
+    for given in checked:
         if not (isinstance(given, type) and issubclass(given, BaseException)):
             raise TypeError(_not_a_class(given))
     return _expecting(types)

@@ -164,7 +164,7 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
         return _measured(fn if is_jitted(fn) else jax.jit(fn), args, kwargs)
 
 
-def _measured(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Roofline:
+def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roofline:
     lowered = _lower(jitted, args, kwargs)
     program_cost.refuse_donation(lowered)
     compiled = lowered.compile()
@@ -212,7 +212,7 @@ def _percent(fraction: float | None, peak: str) -> str:
     return _MISSING if fraction is None else f"{_display.significant(100 * fraction)} % of {peak}"
 
 
-def _lower(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def _lower(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         return jitted.lower(*args, **kwargs)
     except TypeError as error:
@@ -220,7 +220,7 @@ def _lower(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         raise
 
 
-def _refuse_arguments(arguments: tuple[tuple, dict[str, Any]]) -> None:
+def _refuse_arguments(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
     refuse_tracing("roofline", arguments)
     refuse_deleted(arguments, "Make it again.")
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(arguments)):

@@ -47,6 +47,7 @@ _STYLE = (
     ".jgs u{text-decoration:underline dotted;text-underline-offset:.2em}"
     ".jgs-t i{display:inline-block;width:4.2em;white-space:pre;margin-right:.5em;box-sizing:border-box;"
     "text-align:right;font-style:normal;user-select:none}.jgs-t i a{color:inherit;padding:0 .1em}"
+    ".live [data-eq]{--l:0}"  # a page's script has taken over from the rules of _rules, and lights with on and near
     ".jgs-t .on{--l:.35!important;color:inherit;font-weight:600}.jgs-t .near{--l:.12}"
     ".jgs p{margin:.3em .2em}</style>"
 )
@@ -68,10 +69,10 @@ def columns(stages: Any, names: Sequence[str]) -> str:
 
 
 def _rules(view: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Yield per source line its hue, and how it lights up; a page's script takes that over (`live`)."""
+    """Yield per source line its hue, and how it lights up."""
     for n in numbers:
         hue = round(n * 137.508) % 360  # the golden angle keeps neighbours apart
-        lit = f"#{view}:not(.live):has(.s{n}:is(:hover,:focus-within,:target)) .s{n}"
+        lit = f"#{view}:has(.s{n}:is(:hover,:focus-within,:target)) .s{n}"
         yield f"#{view} .s{n}{{--h:{hue}}}{lit}{{--l:.3}}"
 
 

@@ -13,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jitguide import _monitoring
+from jitguide._arguments import Arguments, deleted
 from jitguide._display import duration
 from jitguide._timing.comparison import CALL_OVERHEAD, Comparison, Note, Timing, load_notes
 from jitguide._timing.engine import BLOCK, ROUNDS, Bench, Measured, measure
 from jitguide._timing.equality import Check
-from jitguide._timing.inputs import Arguments, deleted, first_calls, validate
+from jitguide._timing.inputs import first_calls, validate
 from jitguide._timing.statistics import paired_ratio
 from jitguide._timing.system_load import Busy
 
@@ -36,7 +37,7 @@ _BUDGET_SCALE = "JITGUIDE_BUDGET_SCALE"
 
 
 def compare(
-    variants: Mapping[str, Callable],
+    variants: Mapping[str, Callable[..., Any]],
     /,
     *args: Any,
     baseline: str | None = None,
@@ -119,7 +120,8 @@ def compare(
 
 def _given(**options: Any) -> list[str]:
     """Return the names of the options that differ from their defaults."""
-    return [name for name, value in options.items() if value != compare.__kwdefaults__[name]]
+    defaults = compare.__kwdefaults__ or {}
+    return [name for name, value in options.items() if value != defaults[name]]
 
 
 def _timing(name: str, at: int, places: int, measured: Measured, first: dict[str, float]) -> Timing:
@@ -128,7 +130,7 @@ def _timing(name: str, at: int, places: int, measured: Measured, first: dict[str
     return Timing(name, tuple(np.exp(logs.mean(axis=0)).tolist()), measured.calls_per_block[at], first[name])
 
 
-def _fresh(setup: Callable | None, arguments: Arguments) -> Callable[[], Arguments]:
+def _fresh(setup: Callable[..., Any] | None, arguments: Arguments) -> Callable[[], Arguments]:
     if setup is None:
         return lambda: arguments
 
@@ -146,7 +148,7 @@ def _fresh(setup: Callable | None, arguments: Arguments) -> Callable[[], Argumen
 
 
 def _measure(
-    calls: list[Callable], fresh: Callable[[], Arguments], once: bool, budget: float, seed: int = 0
+    calls: list[Callable[..., Any]], fresh: Callable[[], Arguments], once: bool, budget: float, seed: int = 0
 ) -> Measured:
     """Run the engine with the real instruments."""
     budget *= _budget_scale()
@@ -191,7 +193,7 @@ def _compile_notes(order: list[str], places: int, measured: Measured) -> list[st
 
 
 def _notes(timings: tuple[Timing, ...], cores: float | None) -> list[str]:
-    notes, nothing = [], _seconds_of_nothing()
+    notes, nothing = list[str](), _seconds_of_nothing()
     near = [repr(timing.name) for timing in timings if timing.median < _NEAR_NOTHING * nothing]
     if near:
         text = f"{', '.join(near)}: a jitted call that does nothing takes {duration(nothing)} here."
@@ -205,19 +207,17 @@ def _notes(timings: tuple[Timing, ...], cores: float | None) -> list[str]:
     return [*notes, *load_notes(cores)]
 
 
-@jax.jit
-def _nothing(x: jax.Array) -> jax.Array:
-    return x
+_nothing = jax.jit(lambda x: x)
 
 
 def _seconds_of_nothing() -> float:
     """Return the seconds of a jitted call that returns its argument, with the wait: the price of any call."""
     with jax.transfer_guard("allow"):  # a guard is about what the variants do, and this is not their doing
-        arguments = ((jax.block_until_ready(jnp.float32(0)),), {})
+        arguments: Arguments = ((jax.block_until_ready(jnp.float32(0)),), {})
     return time_alone(_nothing, lambda: arguments, once=False, budget=_NOTHING_BUDGET)
 
 
-def time_alone(fn: Callable, fresh: Callable[[], Arguments], once: bool, budget: float) -> float:
+def time_alone(fn: Callable[..., Any], fresh: Callable[[], Arguments], once: bool, budget: float) -> float:
     """Return the median seconds of a call, warm and with the wait.
 
     Args:

@@ -104,7 +104,7 @@ def require_arrays(name: str, result: Any) -> None:
             )
 
 
-def _ask(check: Callable, names: str, a: Any, b: Any) -> None:
+def _ask(check: Callable[..., Any], names: str, a: Any, b: Any) -> None:
     try:
         verdict = check(a, b)
         why = f"it returned {verdict!r}"

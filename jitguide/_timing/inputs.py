@@ -94,7 +94,7 @@ class FirstCalls:
 
 
 def first_calls(
-    variants: Mapping[str, Callable],
+    variants: Mapping[str, Callable[..., Any]],
     baseline: str,
     fresh: Callable[[], Arguments],
     check: Check,
@@ -147,7 +147,9 @@ def _refuse_donating(name: str, after: Arguments) -> None:
     )
 
 
-def _option_hints(name: str, fn: Callable, arguments: Arguments, options: Collection[str]) -> list[str]:
+def _option_hints(
+    name: str, fn: Callable[..., Any], arguments: Arguments, options: Collection[str]
+) -> list[str]:
     """Return a hint for each option of `compare` that was meant for the variant, by its parameters."""
     try:
         signature = inspect.signature(fn)
@@ -180,7 +182,7 @@ def _unwaited_notes(name: str, result: Any) -> list[str]:
     ]
 
 
-def _watched_notes(variants: Mapping[str, Callable]) -> list[str]:
+def _watched_notes(variants: Mapping[str, Callable[..., Any]]) -> list[str]:
     return [
         f"{name!r} is watched, and its time includes the watching. Compare the function given to `watch`."
         for name, fn in variants.items()
@@ -192,7 +194,9 @@ def _numpy_bytes(arguments: Arguments) -> list[bytes]:
     return [leaf.tobytes() for leaf in jax.tree.leaves(arguments) if isinstance(leaf, np.ndarray)]
 
 
-def _first_call(name: str, fn: Callable, arguments: Arguments, hints: list[str]) -> tuple[float, Any]:
+def _first_call(
+    name: str, fn: Callable[..., Any], arguments: Arguments, hints: list[str]
+) -> tuple[float, Any]:
     start = perf_counter()
     try:
         result = jax.block_until_ready(fn(*arguments[0], **arguments[1]))

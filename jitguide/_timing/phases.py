@@ -61,7 +61,7 @@ class Phases(Displayed):
         """Seconds of the four steps together."""
         return self.trace + self.lower + self.compile + self.first_run
 
-    def break_even(self, eager: float | Callable, *, check: Check = 1e-3) -> float:
+    def break_even(self, eager: float | Callable[..., Any], *, check: Check = 1e-3) -> float:
         """Return after how many calls jit has taken no longer than not jitting, first call included.
 
         After n calls that is `n * eager` against `first_call + (n - 1) * steady`.
@@ -107,7 +107,7 @@ class Phases(Displayed):
         return float(max(math.ceil((self.first_call - self.steady) / saved), 1)) if saved > 0 else math.inf
 
     def plot(
-        self, ax: Axes | None = None, *, eager: float | Callable | None = None, check: Check = 1e-3
+        self, ax: Axes | None = None, *, eager: float | Callable[..., Any] | None = None, check: Check = 1e-3
     ) -> Axes:
         """Draw the steps of the first call as one stacked bar over a later call; needs matplotlib.
 
@@ -144,7 +144,7 @@ class Phases(Displayed):
         return {**{name: getattr(self, name) for name in names}, "notes": list(self.notes)}
 
 
-def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
+def phases(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Phases:
     """Time the steps of a jitted function's first call apart: trace, lower, compile, first run.
 
     A new function object is jitted, so that every step is really done, also for a function that has been
@@ -192,7 +192,7 @@ class FirstCall:
     """
 
     seconds: dict[str, float]
-    fn: Callable
+    fn: Callable[..., Any]
     arguments: Arguments
     donates: bool
     bound: int
@@ -207,7 +207,7 @@ class FirstCall:
         return Phases(**self.seconds, steady=steady, notes=self.notes, _call=self)
 
     def seconds_of(
-        self, eager: Callable, steady: float, check: Check, budget: float = _STEADY_BUDGET
+        self, eager: Callable[..., Any], steady: float, check: Check, budget: float = _STEADY_BUDGET
     ) -> float:
         """Return the seconds of a call of `eager`: those of a jitted one where the two cannot be told apart.
 
@@ -235,7 +235,7 @@ class FirstCall:
         return steady / result.speedup("eager").value
 
 
-def first_call(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FirstCall:
+def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> FirstCall:
     """Make the first call of a function that no cache of JAX knows, and time its steps."""
     fn, bound, named = reached(fn)
     named = {name: value for name, value in named.items() if name not in kwargs}

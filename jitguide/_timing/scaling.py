@@ -112,7 +112,7 @@ class Scaling(Displayed):
 
 
 def scaling(
-    variants: Mapping[str, Callable],
+    variants: Mapping[str, Callable[..., Any]],
     make_args: Callable[[Any], Any],
     sizes: Iterable[float],
     **compare_options: Any,
@@ -167,7 +167,7 @@ def _validate_options(options: dict[str, Any]) -> None:
         )
 
 
-def _validated(make_args: Any, sizes: Any) -> tuple:
+def _validated(make_args: Any, sizes: Any) -> tuple[Any, ...]:
     if not callable(make_args):
         raise TypeError(
             f"`make_args` must be a function from a size to arguments, and got a {type(make_args).__name__}. "
@@ -177,23 +177,25 @@ def _validated(make_args: Any, sizes: Any) -> tuple:
         raise TypeError(
             f"`sizes` must be a series of numbers, and got {sizes!r}. Write `[100, 1000, 10_000]`."
         )
-    sizes = tuple(
+    values = tuple(
         size.item() if isinstance(size, (np.generic, np.ndarray)) and size.ndim == 0 else size
         for size in sizes
     )
-    if not sizes:
+    if not values:
         raise ValueError("`sizes` is empty, so there is nothing to compare. Give at least one size.")
-    for size in sizes:
+    for size in values:
         if not is_number(size):
             raise TypeError(
                 f"`sizes` must hold numbers, and holds {size!r}. Make the arguments in `make_args`."
             )
-    if not (sizes[0] > 0 and sizes[-1] < math.inf and all(size < later for size, later in pairwise(sizes))):
+    if not (
+        values[0] > 0 and values[-1] < math.inf and all(size < later for size, later in pairwise(values))
+    ):
         raise ValueError(
-            f"`sizes` must be positive, finite and increasing, and got {list(sizes)}. Sort them, and leave "
-            "out what is no size."
+            f"`sizes` must be positive, finite and increasing, and got {list(values)}. Sort them, and leave "
+            "out what is not a size."
         )
-    return sizes
+    return values
 
 
 def _winner(found: Comparison) -> str:

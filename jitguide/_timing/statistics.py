@@ -73,11 +73,11 @@ def paired_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> 
         ×2.00 (2.00–2.07)
     """
     logs = np.sort(np.log(np.asarray(numerators, float)) - np.log(np.asarray(denominators, float)))
-    middle, (low, high), mean = float(np.median(logs)), _interval_of_median(logs), trimmed_mean(logs)
+    middle, (low, high), mean = float(np.median(logs)), _interval_of_median(logs), trimmed_mean(logs.tolist())
     return Ratio(math.exp(middle), math.exp(min(low, mean)), math.exp(max(high, mean)))
 
 
-def _interval_of_median(ordered: np.ndarray) -> tuple[float, float]:
+def _interval_of_median(ordered: np.ndarray[Any, Any]) -> tuple[float, float]:
     """Return a 95 % interval of the median from ranks: no assumption about the distribution, one sort.
 
     Source: Conover, "Practical Nonparametric Statistics", section 3.2. Below `_RANKS_NEED` values it is the

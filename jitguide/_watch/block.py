@@ -49,7 +49,7 @@ class WatchedBlock(Displayed):
         """Everything that was seen, in the order in which it ended."""
         return tuple(self._found)
 
-    def count(self, phase: str, of: str | Callable | None = None) -> int:
+    def count(self, phase: str, of: str | Callable[..., Any] | None = None) -> int:
         """Return how often a phase ("trace", "lower", "compile" or "read") ran, for all functions or some.
 
         Args:
@@ -107,7 +107,7 @@ class WatchedBlock(Displayed):
 
 
 @contextlib.contextmanager
-def assert_compiles(expected: int, of: str | Callable | None = None) -> Iterator[WatchedBlock]:
+def assert_compiles(expected: int, of: str | Callable[..., Any] | None = None) -> Iterator[WatchedBlock]:
     """Fail unless the block compiles exactly `expected` programs in this thread.
 
     Operations outside of jit compile programs of their own, once each; `of` leaves them out.
@@ -138,7 +138,7 @@ def assert_compiles(expected: int, of: str | Callable | None = None) -> Iterator
 
 
 @contextlib.contextmanager
-def assert_traces(expected: int, of: str | Callable | None = None) -> Iterator[WatchedBlock]:
+def assert_traces(expected: int, of: str | Callable[..., Any] | None = None) -> Iterator[WatchedBlock]:
     """Fail unless the block traces exactly `expected` times in this thread.
 
     The block must call the jitted function, `lower` it or pass it to `make_jaxpr`: JAX does not report the
@@ -168,7 +168,7 @@ def assert_traces(expected: int, of: str | Callable | None = None) -> Iterator[W
     _check(seen, "trace", expected, of)
 
 
-def _check(seen: WatchedBlock, phase: str, expected: int, of: str | Callable | None) -> None:
+def _check(seen: WatchedBlock, phase: str, expected: int, of: str | Callable[..., Any] | None) -> None:
     try:
         found = seen.count(phase, of)
     except RuntimeError as error:
@@ -180,7 +180,7 @@ def _check(seen: WatchedBlock, phase: str, expected: int, of: str | Callable | N
         raise AssertionError(f"{counts}\n{hint}{seen!r}")
 
 
-def _hint(phase: str, found: int, expected: int, of: str | Callable | None) -> str:
+def _hint(phase: str, found: int, expected: int, of: str | Callable[..., Any] | None) -> str:
     if found < expected and phase == "trace":
         return f"{_INNER}\n"
     if found > expected and callable(of):

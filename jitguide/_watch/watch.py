@@ -6,7 +6,7 @@ import functools
 import types
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import Any, overload
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
 
 import jax
 import jax.stages
@@ -14,10 +14,13 @@ import jax.stages
 from jitguide import _monitoring
 from jitguide._callables import refuse_bound_method, require_jitted, static_names_in, unwatched
 from jitguide._watch.block import WatchedBlock
-from jitguide._watch.cache_model import history_of
+from jitguide._watch.cache_model import Work, history_of
 from jitguide._watch.call_log import CallLog
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._watch.signature import outline_of, signature_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Outcome of a call by the deepest phase that it reached, from the shallowest to the deepest.
 _OUTCOMES = {
@@ -33,8 +36,8 @@ _MAY_BE_KEPT = "whether a program was made is not known."
 @overload
 def watch(fn: None = None, /) -> WatchedBlock: ...
 @overload
-def watch(fn: Callable, /, *, static: Iterable[str] = ()) -> Watched: ...
-def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watched | WatchedBlock:
+def watch(fn: Callable[P, R], /, *, static: Iterable[str] = ()) -> Watched[P, R]: ...
+def watch(fn: Callable[P, R] | None = None, /, *, static: Iterable[str] = ()) -> Watched[P, R] | WatchedBlock:
     """Return `fn` in a form that records what each call made JAX do, and why.
 
     Without a function, return a context manager that records what the code in its block makes JAX do, by
@@ -70,16 +73,24 @@ def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watch
     return Watched(fn, static_names_in(static, fn))
 
 
-class Watched(CallLog):
+class _Before(NamedTuple):
+    """What was known when a call began: size of JAX's cache, kinds of calls learned, phases that ended."""
+
+    size: int | None
+    learned: int
+    work: int
+
+
+class Watched(CallLog, Generic[P, R]):
     """A jitted function that records its calls; made by `watch`.
 
     It is called like the function and passes everything else (`lower`, `trace`, …) on to it. Calls from
     inside another traced function belong to that function's trace: they pass through and are not recorded.
     """
 
-    def __init__(self, fn: Callable, static: Iterable[str] = ()) -> None:
+    def __init__(self, fn: Callable[P, R], static: Iterable[str] = ()) -> None:
         super().__init__()
-        self._fn = fn
+        self._fn: Any = fn  # jitted: it has `lower`, `trace` and the rest
         self._static = tuple(static)
         self._size = getattr(fn, "_cache_size", None) or (lambda: None)  # private: finds "left the fast path"
         functools.update_wrapper(self, fn, updated=())
@@ -90,48 +101,49 @@ class Watched(CallLog):
         self._last_size = 0
         self._worked = False
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if not at_top_level():
-            return self._fn(*args, **kwargs)
+            return cast(R, self._fn(*args, **kwargs))
         if not self._can_count:
             self._can_count = _monitoring.can_count()
-        stack, events = _monitoring.open_lists(), []
-        before = (self._size(), self._history.count, _monitoring.work_on(self._name))
+        stack, events = _monitoring.open_lists(), list[_monitoring.Event]()
+        size, learned, work = self._size(), self._history.count, _monitoring.work_on(self._name)
         stack.append(events)
         start = perf_counter()
         try:
-            out = self._fn(*args, **kwargs)
+            out: R = self._fn(*args, **kwargs)
         except BaseException as error:
             stack.pop()
-            self._record(args, kwargs, events, perf_counter() - start, before, error)
+            seconds = perf_counter() - start
+            self._record(args, kwargs, events, seconds, _Before(size, learned, work), error)
             raise
         seconds = perf_counter() - start
         stack.pop()
         # A hit has to stay cheap: its arguments are looked at only where they may have no fast path. The first
         # one always is, for the function may have been compiled before it was watched.
         first = self._can_count and not self._seconds
-        changed = before[0] != self._size() or before[2] != _monitoring.work_on(self._name)
+        changed = size != self._size() or work != _monitoring.work_on(self._name)
         odd = first or events or changed or jax.config.jax_disable_jit
         if odd or self._history.may_be_slow(args, kwargs):
-            self._record(args, kwargs, events, seconds, before)
+            self._record(args, kwargs, events, seconds, _Before(size, learned, work))
         else:
             self._add_hit(seconds)
         return out
 
     def _record(
         self,
-        args: tuple,
-        kwargs: dict,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         events: list[_monitoring.Event],
         seconds: float,
-        before: tuple[int | None, int, int],
+        before: _Before,
         error: BaseException | None = None,
     ) -> None:
         own = (event for event in events if event.function in (self._name, _monitoring.UNNAMED))
         phases = {event.phase: event.seconds for event in own}  # the outermost ends last
         try:
             outcome, why, signature = self._explain(args, kwargs, phases, before, error)
-        except Exception:  # whatever is odd about the arguments must not break the reader's call
+        except Exception:  # whatever is odd about the arguments must not break the user's call
             outcome, why, signature = ("raised" if error else _deepest(phases) or "not counted"), None, ""
         if outcome == "hit":
             return self._add_hit(seconds)
@@ -148,51 +160,55 @@ class Watched(CallLog):
 
     def _explain(
         self,
-        args: tuple,
-        kwargs: dict,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         phases: dict[str, float],
-        before: tuple[int | None, int, int],
+        before: _Before,
         error: BaseException | None,
     ) -> tuple[str, Reason | None, str]:
-        after, size = self._size(), before[0]
-        unseen = size is not None and size > self._last_size  # calls that went past this object
-        if size is not None and size < self._last_size:
-            self._history.forget()
-        self._last_size = after or 0
-        signature = signature_of(self._fn, args, kwargs, self._static)
-        grown = after is not None and size is not None and after > size
+        """Return outcome, reason and signature of a call."""
+        size = self._size()
+        grown = size is not None and before.size is not None and size > before.size
+        unwatched_calls = self._follow_size(before.size, size)
+        now = signature_of(self._fn, args, kwargs, self._static)
         if error is not None:
             kept = bool(phases.keys() & {"compile", "read"})
-            self._history.note_error(signature, outline_of(args, kwargs), kept=kept, grown=grown)
-            return "raised", self._raised(error, kept), str(signature)
+            self._history.note_error(now, outline_of(args, kwargs), kept=kept, grown=grown)
+            return "raised", self._raised(error, kept), str(now)
         if jax.config.jax_disable_jit:
-            return "left the fast path", reason("disabled", self.__name__), str(signature)
+            return "left the fast path", reason("disabled", self.__name__), str(now)
         outcome = _deepest(phases)
         if outcome is None and not (self._can_count and _monitoring.is_listening()):
             _monitoring.ensure_listening()
-            return "not counted", None, str(signature)
+            return "not counted", None, str(now)
         first, self._worked = not self._worked, True
         asked = outcome is not None or grown or first
         slow = outline_of(args, kwargs) if asked and self._has_effects(args, kwargs) else None
-        busy = outcome is None and before[2] != _monitoring.work_on(self._name)
-        if outcome is None and not (busy or grown or slow or self._history.is_slow(signature)):
+        busy = outcome is None and before.work != _monitoring.work_on(self._name)
+        if outcome is None and not (busy or grown or slow or self._history.is_slow(now)):
             if first or not self._seconds:
-                self._history.note(signature)
+                self._history.note(now)
             return "hit", None, ""
         layer = TRACE if "trace" in phases else FAST if outcome is None else COMPILE
-        met = unseen or bool(self.counts.keys() & {"hit", "left the fast path"})
-        known = {"first": first, "met": met, "since": before[1], "busy": busy}
-        why = self._history.learn(self.__name__, signature, layer, slow=slow, **known)
+        met = unwatched_calls or bool(self.counts.keys() & {"hit", "left the fast path"})
+        why = self._history.learn(Work(self.__name__, now, layer, slow, first, met, before.learned, busy))
         if outcome is None and why.kind == "unknown":  # another thread's call made the fast path grow
             return "hit", None, ""
-        return outcome or "left the fast path", why, str(signature)
+        return outcome or "left the fast path", why, str(now)
+
+    def _follow_size(self, before: int | None, after: int | None) -> bool:
+        """Note the size of JAX's cache; return whether calls went past this object since the last one."""
+        last, self._last_size = self._last_size, after or 0
+        if before is not None and before < last:
+            self._history.forget()
+        return before is not None and before > last
 
     def _raised(self, error: BaseException, kept: bool) -> Reason:
         sure = self._can_count and _monitoring.is_listening()
         advice = _KEPT if kept else "" if sure else _MAY_BE_KEPT
         return reason("raised", self.__name__, now=type(error).__name__, advice=advice)
 
-    def _has_effects(self, args: tuple, kwargs: dict) -> bool:
+    def _has_effects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether this kind of call always goes through Python; quick, as the trace is there."""
         try:
             return bool(self._fn.trace(*args, **kwargs).jaxpr.effects)
@@ -200,7 +216,7 @@ class Watched(CallLog):
             return False
 
     @property
-    def __jitguide_wrapped__(self) -> Callable:
+    def __jitguide_wrapped__(self) -> Any:
         """The jitted function itself; by this name other instruments know a watched one."""
         return self._fn
 
@@ -212,7 +228,7 @@ class Watched(CallLog):
             raise AttributeError(name)
         return getattr(self._fn, name)
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> Watched[P, R]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -247,7 +263,9 @@ def _find_top_level_test() -> Callable[[], bool]:
     try:
         from jax._src import core
 
-        test = core.trace_ctx.is_top_level  # private: without it, calls inside a trace are recorded as well
+        test: Callable[[], bool] = (
+            core.trace_ctx.is_top_level
+        )  # private: without it, calls inside a trace are recorded as well
         test()
     except Exception:
         return lambda: True
