@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -15,7 +15,7 @@ from jitguide._arguments import refuse_deleted
 from jitguide._callables import reached, require_jitted
 from jitguide._check import jaxpr_scan, rules
 from jitguide._check.rules import Finding
-from jitguide._display import Table, duration
+from jitguide._display import AsData, Table, duration
 from jitguide._text import show
 from jitguide._timing.compare import time_alone
 from jitguide._timing.phases import FirstCall, Phases, first_call
@@ -39,7 +39,7 @@ _LONG = 1.0
 
 
 @dataclass(frozen=True)
-class Findings:
+class Findings(AsData):
     """What `check` found.
 
     Attributes:
@@ -93,16 +93,6 @@ class Findings:
         header = ["finding", "what", "what to do", "page"]
         rows = [[f.kind, f.sentence, f.advice, f.page] for f in self.findings]
         return Table(header, rows, title=self._title(), notes=self._notes()).html()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the findings as JSON-ready data."""
-        return {
-            "function": self.function,
-            "findings": [asdict(f) for f in self.findings],
-            "phases": self.phases.to_dict() if self.phases else None,
-            "plain": self.plain,
-            "notes": list(self.notes),
-        }
 
 
 def check(

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from jitguide._check import jaxpr_scan
-from jitguide._display import duration, significant, size
+from jitguide._display import AsData, duration, significant, size
 from jitguide._text import show
 from jitguide._timing.phases import Phases
 from jitguide._watch.reasons import COMPILE, TRACE, Reason
@@ -34,7 +34,7 @@ PAGES = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(AsData):
     """One thing that costs time or memory: what it is, what to do, and the page of the guide about it."""
 
     kind: str

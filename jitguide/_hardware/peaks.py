@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -34,7 +34,7 @@ _LONGEST_CALL = 0.2
 
 
 @dataclass(frozen=True)
-class CopyPeak:
+class CopyPeak(_display.AsData):
     """The highest rate seen for arrays of one size.
 
     Attributes:
@@ -47,7 +47,7 @@ class CopyPeak:
 
 
 @dataclass(frozen=True)
-class MatmulPeak:
+class MatmulPeak(_display.AsData):
     """The highest rate seen for products of square matrices of one type.
 
     Attributes:
@@ -62,7 +62,7 @@ class MatmulPeak:
 
 
 @dataclass(frozen=True, repr=False)
-class Peaks(_display.Displayed):
+class Peaks(_display.Displayed, _display.AsData):
     """The measured ceilings of one device.
 
     Attributes:
@@ -96,14 +96,6 @@ class Peaks(_display.Displayed):
     def _table(self) -> _display.Table:
         title = f"Best of short bursts on {self.device}"
         return _display.Table(["peak", "size", "rate"], self._rows(), numeric=[1, 2], title=title)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the peaks as data that `json.dumps` accepts, in bytes and seconds."""
-        return {
-            **asdict(self),
-            "copies": [asdict(c) for c in self.copies],
-            "matmuls": [asdict(m) for m in self.matmuls],
-        }
 
 
 def rate(per_second: float, unit: str) -> str:

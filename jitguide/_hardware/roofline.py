@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import jax
 
@@ -35,7 +35,7 @@ _COUNT_NOTE = (
 
 
 @dataclass(frozen=True, repr=False)
-class Roofline(_display.Displayed):
+class Roofline(_display.Displayed, _display.AsData):
     """One function against the ceilings of the device.
 
     Attributes:
@@ -63,6 +63,7 @@ class Roofline(_display.Displayed):
     matmul_peak: MatmulPeak | None
     device: str
     notes: tuple[str, ...] = ()
+    _derived: ClassVar = ("bytes_moved", "passes", "bandwidth_fraction", "flops_fraction", "bound_by")
 
     @property
     def bytes_moved(self) -> int:
@@ -117,12 +118,6 @@ class Roofline(_display.Displayed):
     def _table(self) -> _display.Table:
         header = ["what", "amount", "against"]
         return _display.Table(header, self._rows(), title=self._headline(), notes=self.notes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as data that `json.dumps` accepts, in bytes and seconds."""
-        derived = ("bytes_moved", "passes", "bandwidth_fraction", "flops_fraction", "bound_by")
-        values = {name: getattr(self, name) for name in derived}
-        return {**asdict(self), **values, "notes": list(self.notes)}
 
 
 def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 from jitguide import _display
+from jitguide._display import AsData
 from jitguide._stages.model import NAMES, TITLES, Line, Stage
 
 _CONTEXT = 2
@@ -21,7 +22,7 @@ _SAME_BUT_CUT = "(no difference in what is shown; the values of long constants a
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class StagesDiff:
+class StagesDiff(AsData):
     """The difference of two results.
 
     Attributes:
@@ -37,12 +38,6 @@ class StagesDiff:
     lines: dict[str, tuple[tuple[str, str], ...]]
     operations: dict[str, dict[str, tuple[int, int]]]
     cut: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON-serialisable data."""
-        lines = {name: [list(line) for line in lines] for name, lines in self.lines.items()}
-        operations = {name: {op: list(n) for op, n in ops.items()} for name, ops in self.operations.items()}
-        return {"names": list(self.names), "lines": lines, "operations": operations, "cut": list(self.cut)}
 
     def __repr__(self) -> str:
         counts = self._counts()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from jitguide._display import Displayed, Table, duration
+from jitguide._display import AsData, Displayed, Table, duration
 from jitguide._timing.statistics import FLOOR, Ratio, judge, paired_ratio
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _HEADER = ("variant", "time (10–90 %)", "speed-up (95 %)", "verdict")
 
 
 @dataclass(frozen=True)
-class Timing:
+class Timing(AsData):
     """How long one variant takes.
 
     Attributes:
@@ -34,6 +34,7 @@ class Timing:
     seconds: tuple[float, ...] = field(repr=False)
     calls_per_block: int
     first_call: float
+    _derived: ClassVar = ("median", "low", "high", "n")
 
     @cached_property
     def median(self) -> float:
@@ -60,8 +61,9 @@ class Timing:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary, without the seconds of each block, as data that `json.dumps` accepts."""
-        names = ("name", "median", "low", "high", "n", "calls_per_block", "first_call")
-        return {name: getattr(self, name) for name in names}
+        data = super().to_dict()
+        del data["seconds"]
+        return data
 
 
 class Note(str):
@@ -87,7 +89,7 @@ def load_notes(cores: float | None, bound: str = "") -> list[Note]:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Displayed):
+class Comparison(Displayed, AsData):
     """Times of several variants, taken side by side.
 
     Trust the ratios: both of their times come from the same moments. Times move with what else the machine
@@ -166,16 +168,9 @@ class Comparison(Displayed):
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as data that `json.dumps` accepts: seconds, without those of each block."""
         names = [timing.name for timing in self.timings]
-        return {
-            "timings": [timing.to_dict() for timing in self.timings],
-            "baseline": self.baseline,
-            "speedups": {name: self.speedup(name).to_dict() for name in names},
-            "verdicts": {name: self.verdict(name) for name in names},
-            "control": self.control.to_dict() if self.control else None,
-            "device": self.device,
-            "busy_cores": self.busy_cores,
-            "notes": list(self.notes),
-        }
+        speedups = {name: self.speedup(name).to_dict() for name in names}
+        verdicts = {name: self.verdict(name) for name in names}
+        return {**super().to_dict(), "speedups": speedups, "verdicts": verdicts}
 
 
 def slack(control: Ratio | None) -> float:

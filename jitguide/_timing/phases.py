@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.stages
@@ -24,7 +24,7 @@ from jitguide._arguments import (
     refuse_tracing,
 )
 from jitguide._callables import reached
-from jitguide._display import Displayed, Table, duration
+from jitguide._display import AsData, Displayed, Table, duration
 from jitguide._timing.compare import compare, time_alone
 from jitguide._timing.equality import Check
 
@@ -36,7 +36,7 @@ _STEADY_BUDGET = 0.2  # seconds; the time of one function needs no more, see the
 
 
 @dataclass(frozen=True, repr=False)
-class Phases(Displayed):
+class Phases(Displayed, AsData):
     """Where the time of a first call goes, in seconds.
 
     Attributes:
@@ -54,6 +54,7 @@ class Phases(Displayed):
     first_run: float
     steady: float
     notes: tuple[str, ...] = ()
+    _derived: ClassVar = ("first_call",)
     _call: FirstCall | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -137,11 +138,6 @@ class Phases(Displayed):
 
     def _table(self) -> Table:
         return Table(("step", "time", "share"), self._rows(), numeric=(1, 2), notes=self.notes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the seconds as data that `json.dumps` accepts."""
-        names = (*_STEPS, "first_call", "steady")
-        return {**{name: getattr(self, name) for name in names}, "notes": list(self.notes)}
 
 
 def phases(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Phases:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitguide._arguments import is_number, refuse_tracing
-from jitguide._display import Displayed, Table, duration
+from jitguide._display import AsData, Displayed, Table, duration
 from jitguide._timing.compare import compare
 from jitguide._timing.comparison import CALL_OVERHEAD, SYSTEM_LOAD, Comparison, load_notes
 
@@ -24,7 +24,7 @@ _OPTIONS = {"baseline", "budget", "check", "control", "seed"}
 
 
 @dataclass(frozen=True, repr=False)
-class Scaling(Displayed):
+class Scaling(Displayed, AsData):
     """A comparison at each of several sizes.
 
     Attributes:
@@ -105,10 +105,6 @@ class Scaling(Displayed):
     def _table(self) -> Table:
         header = ("size", *self.names, "fastest")
         return Table(header, self._rows(), numeric=range(len(self.names) + 1), notes=self._below())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return sizes and comparisons as data that `json.dumps` accepts."""
-        return {"sizes": list(self.sizes), "comparisons": [found.to_dict() for found in self.comparisons]}
 
 
 def scaling(

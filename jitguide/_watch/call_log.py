@@ -6,14 +6,14 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from jitguide._display import Displayed, Table, duration
+from jitguide._display import AsData, Displayed, Table, duration
 from jitguide._text import show
 from jitguide._watch.reasons import Reason
 
@@ -41,7 +41,7 @@ _MINOR = (3, 4, 5)  # the phases: a narrow screen has room for them or for the r
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(AsData):
     """One call of a watched function.
 
     Attributes:
@@ -65,10 +65,6 @@ class Call:
     reason: Reason | None = None
     signature: str = ""
     compiled: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-ready data."""
-        return asdict(self) | {"reason": self.reason.to_dict() if self.reason else None}
 
 
 class CallLog(Displayed):
