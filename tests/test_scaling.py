@@ -13,7 +13,6 @@ import pytest
 
 from jitguide import Comparison, Scaling, Timing, compare, scaling
 from jitguide._timing.comparison import CALL_OVERHEAD, Note, load_notes
-from jitguide._timing.scaling import _OPTIONS
 
 
 def comparison(a, b, noise=0.0, **changes):
@@ -175,8 +174,11 @@ def test_an_option_that_cannot_work_is_refused(option, text):
 
 
 def test_every_other_option_of_compare_is_one_of_scaling():
-    options = [p.name for p in inspect.signature(compare).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    assert {"setup", *_OPTIONS} == set(options)
+    options = {p.name for p in inspect.signature(compare).parameters.values() if p.kind is p.KEYWORD_ONLY}
+    with pytest.raises(TypeError) as refused:
+        scaling({"a": jnp.sin}, jnp.ones, [10], budgt=1)
+    listed = str(refused.value).partition("Use those of `compare`: ")[2].partition(";")[0]
+    assert {*listed.split(", "), "setup"} == options
 
 
 @pytest.mark.parametrize("sizes", [[10, math.nan], [math.nan], [math.nan, 10], [10, math.inf]])
