@@ -17,9 +17,10 @@ from jitguide._check import jaxpr_scan, rules
 from jitguide._check.costs import Costs, compile_costs, run_costs
 from jitguide._check.rules import Finding
 from jitguide._display import html_table
+from jitguide._jax import NO_OPTIONS, at_top_level, jit_options
 from jitguide._timing.inputs import refuse_deleted
 from jitguide._watch.signature import Signature, show, signature_of
-from jitguide._watch.watch import Watched, at_top_level
+from jitguide._watch.watch import Watched
 
 LOOKED_AT = (
     "retraces",
@@ -139,6 +140,7 @@ def check(
         *rules.unrolled(traced),
         *rules.donation(fn, signature, lowered),
     ]
+    notes += _blind_spots(fn, traced.jaxpr)
     host = jaxpr_scan.host_calls(traced.jaxpr)
     found += rules.host(host)
     hidden = _why_not_run(host, first, kwargs)
@@ -151,6 +153,14 @@ def check(
     if run and hidden:
         notes.append(f"Break-even was not looked at: {hidden}")
     return Findings(name, tuple(found), costs, tuple(notes))
+
+
+def _blind_spots(fn: Callable, jaxpr: Any) -> Iterator[str]:
+    """Yield a note for each rule that lacks what JAX keeps private."""
+    if jit_options(fn) is None:
+        yield f"{NO_OPTIONS}, so static values were not looked at."
+    if not jaxpr_scan.knows_places(jaxpr):
+        yield "Unrolled loops were not looked at: JAX does not expose the lines that an operation came from."
 
 
 def _why_not_run(host: list, args: tuple, kwargs: dict[str, Any]) -> str:
@@ -168,7 +178,7 @@ def _unwrap(fn: Any) -> tuple[Callable, tuple]:
     fn, bound = unbound(fn)
     fn = fn._fn if isinstance(fn, Watched) else fn
     require_jitted("check(fn, ...)", fn)
-    if not at_top_level():
+    if at_top_level() is False:
         raise RuntimeError(
             "check(fn, ...) compiles and runs the function, which cannot be done inside a function that is "
             "being traced. Call it outside of jit, grad and vmap."
@@ -218,7 +228,7 @@ def _signature(fn: Callable, args: tuple, kwargs: dict[str, Any], taken: list[st
         ) from None
     signature = signature_of(fn, args, kwargs)
     for argument in signature.arguments.values():
-        if argument.static and not argument.declared:
+        if argument.static and not argument.declared and jit_options(fn) is not None:
             raise TypeError(
                 f"check(fn, ...) cannot trace `{name}`: argument `{argument.name}` is {show(argument.value)} "
                 f"of type {type(argument.value).__name__}, which is no array, number or tree of them. Pass "

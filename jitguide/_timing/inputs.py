@@ -12,8 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from jitguide import _jax
 from jitguide._timing.equality import Check, is_number, require_agreement, require_arrays, validate_check
-from jitguide._watch.watch import Watched, at_top_level
+from jitguide._watch.watch import Watched
 
 Arguments = tuple[tuple, dict[str, Any]]
 
@@ -79,7 +80,7 @@ def validate_budget(budget: Any) -> None:
 
 def refuse_tracing(caller: str, arguments: Any) -> None:
     """Raise inside a trace: a traced call computes nothing, so there is no time to measure."""
-    if not at_top_level() or any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arguments)):
+    if _jax.at_top_level() is False or _jax.has_tracer(arguments):
         raise RuntimeError(
             f"`{caller}` was called inside a function that JAX is tracing (for jit, grad, vmap or scan), "
             "where calls are recorded and nothing is computed. Call it outside, with arrays."
@@ -143,6 +144,7 @@ def first_calls(
         before = _numpy_bytes(arguments)
         hints = _option_hints(name, variants[name], arguments, options)
         seconds[name], result = _first_call(name, variants[name], arguments, hints)
+        refuse_tracing("compare", result)  # the results are tracers even where JAX does not expose its traces
         if check is not None and not callable(check):
             require_arrays(name, result)
         if name == baseline:

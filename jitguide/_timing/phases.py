@@ -209,7 +209,8 @@ def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
     fresh = functools.partial(copies, (args, kwargs)) if donates else lambda: (args, kwargs)
     arguments = fresh()
     # The stages above have filled the caches of the function: this call traces and compiles nothing.
-    _timed(seconds, "first_run", lambda: jax.block_until_ready(call(*arguments[0], **arguments[1])))
+    out = _timed(seconds, "first_run", lambda: jax.block_until_ready(call(*arguments[0], **arguments[1])))
+    refuse_tracing("phases", out)
     steady = time_alone(call, fresh, once=donates, budget=_STEADY_BUDGET)
     notes += _notes(events)
     return Phases(

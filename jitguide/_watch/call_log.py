@@ -78,6 +78,7 @@ class CallLog:
     """
 
     __name__: str
+    _notes: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -171,7 +172,7 @@ class CallLog:
     def _view(self) -> dict[str, Any]:
         calls = self.calls
         counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()) or "none yet"
-        notes = [*_advices(calls), *([_NOT_COUNTED] if "not counted" in self.counts else [])]
+        notes = [*_advices(calls), *self._notes, *([_NOT_COUNTED] if "not counted" in self.counts else [])]
         return {
             "header": _HEADER,
             "rows": _rows(calls),

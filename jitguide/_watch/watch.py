@@ -11,7 +11,7 @@ from typing import Any, overload
 import jax
 import jax.stages
 
-from jitguide import _monitoring
+from jitguide import _jax, _monitoring
 from jitguide._callables import refuse_bound_method, require_jitted, static_names_in
 from jitguide._watch.block import WatchedBlock
 from jitguide._watch.cache_model import history_of
@@ -82,7 +82,8 @@ class Watched(CallLog):
         super().__init__()
         self._fn = fn
         self._static = tuple(static)
-        self._size = getattr(fn, "_cache_size", None) or (lambda: None)  # private: finds "left the fast path"
+        self._size = _jax.fast_path_size(fn) or (lambda: None)
+        self._notes = () if self._size() is not None else (_jax.NO_FAST_PATH,)
         functools.update_wrapper(self, fn, updated=())
         self.__wrapped__ = getattr(fn, "__wrapped__", fn)
         self._name = _monitoring.reported_name(self.__wrapped__)
@@ -92,7 +93,7 @@ class Watched(CallLog):
         self._worked = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not at_top_level():
+        if (top_level := _jax.at_top_level()) is False:
             return self._fn(*args, **kwargs)
         if not self._can_count:
             self._can_count = _monitoring.can_count()
@@ -108,6 +109,8 @@ class Watched(CallLog):
             raise
         seconds = perf_counter() - start
         stack.pop()
+        if top_level is None and _jax.has_tracer(out):
+            return out
         # A hit has to stay cheap: its arguments are looked at only where they may have no fast path. The first
         # one always is, for the function may have been compiled before it was watched.
         first = self._can_count and not self._seconds
@@ -236,18 +239,3 @@ class Watched(CallLog):
 def _deepest(phases: dict[str, float]) -> str | None:
     done = [outcome for phase, outcome in _OUTCOMES.items() if phase in phases]
     return done[-1] if done else None
-
-
-def _find_top_level_test() -> Callable[[], bool]:
-    """Return a test of whether no transformation (`jit`, `grad`, `vmap`, …) is running around the call."""
-    try:
-        from jax._src import core
-
-        test = core.trace_ctx.is_top_level  # private: without it, calls inside a trace are recorded as well
-        test()
-    except Exception:
-        return lambda: True
-    return test
-
-
-at_top_level = _find_top_level_test()
