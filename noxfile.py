@@ -2,25 +2,28 @@
 # /// script
 # dependencies = ["nox>=2024.10"]
 # ///
-"""What can be done with the guide: `nox -l` lists it.
+"""What you can do with the guide: `nox -l` lists it.
 
-All sessions that need JAX share one environment, `.nox/env`, made for the interpreter that runs nox. Arguments
-after `--` go to the tool of the session.
+The sessions that need JAX share one environment, `.nox/env`, made for the Python that runs nox.
+Arguments after `--` go to the tool of the session.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2024.10"  # the first with `requires`
 nox.options.default_venv_backend = "uv|virtualenv"  # uv is quicker where it is installed, and never needed
-nox.options.sessions = ["docs"]
 nox.options.reuse_venv = "yes"
 
 ROOT = Path(__file__).parent
@@ -28,9 +31,15 @@ PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 CONSTRAINTS = "constraints.txt"
 OLDEST_PYTHON = (3, 11)  # JAX 0.10 supports nothing older
 
-HTML = ROOT / "docs" / "_build" / "html"
+BUILD = ROOT / "docs" / "_build"
+HTML = BUILD / "html"
 # -W: a warning is an error; --keep-going: all of them in one run; -n: a reference without a target is one.
 STRICT = ["-n", "-W", "--keep-going", "-j", "2"]
+
+
+def group(*names: str) -> tuple[str, ...]:
+    """Return the requirements of dependency groups of pyproject.toml."""
+    return nox.project.dependency_groups(PROJECT, *names)
 
 
 @nox.session(default=False)
@@ -41,33 +50,46 @@ def env(session: nox.Session) -> None:
         session.error(
             f"The guide needs Python {needed} or later; nox runs on {found}. Install nox for a newer Python."
         )
-    groups = nox.project.dependency_groups(PROJECT, "docs", "tests", "lint")
+    # One environment for many sessions, because JAX and Sphinx take 800 MB; the stamp lets a session start
+    # without asking pip, which would need the network to build the package.
+    wanted = group("docs", "tests")
     stamp = Path(session.virtualenv.location) / "installed"
-    wanted = hashlib.sha256(repr(groups).encode() + (ROOT / CONSTRAINTS).read_bytes()).hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted:
+    digest = hashlib.sha256(repr(wanted).encode() + (ROOT / CONSTRAINTS).read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == digest:
         return
     stamp.unlink(missing_ok=True)
-    session.install("-c", CONSTRAINTS, *groups)
+    session.install("-c", CONSTRAINTS, *wanted)
     session.install("-c", CONSTRAINTS, "-e", ".")
-    stamp.write_text(wanted)
+    stamp.write_text(digest)
+
+
+def env_python(session: nox.Session) -> str:
+    """Return the path of the shared environment's Python."""
+    folder = session.cache_dir.parent / "env"
+    return str(folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
 
 
 def python(session: nox.Session, *arguments: str | Path, **options: object) -> None:
     """Run the shared environment's Python."""
-    folder = session.cache_dir.parent / "env"
-    program = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    session.run(str(program), *map(str, arguments), external=True, **options)
+    session.run(env_python(session), *map(str, arguments), external=True, **options)
+
+
+def sphinx(session: nox.Session, *arguments: str | Path, tool: str = "sphinx", **options: object) -> None:
+    """Run Sphinx in the shared environment."""
+    if not hasattr(os, "fork"):
+        session.error(
+            "The build runs pages in forked processes, which Windows does not have: run it in WSL "
+            "(https://learn.microsoft.com/windows/wsl)."
+        )
+    python(session, "-m", tool, *arguments, **options)
 
 
 def build(session: nox.Session, builder: str, *arguments: str) -> None:
     """Run one builder of Sphinx; all share what the pages gave and what was read of them."""
-    out = ROOT / "docs" / "_build" / builder
     # What was read for html serves these as well; other formats choose other forms of an output.
     same = builder in ("html", "dirhtml", "singlehtml", "epub", "doctest", "linkcheck")
-    doctrees = ".doctrees" if same else f".doctrees-{builder}"
-    python(
-        session, "-m", "sphinx", "-b", builder, *STRICT, "-d", out.parent / doctrees, *arguments, "docs", out
-    )
+    doctrees = BUILD / (".doctrees" if same else f".doctrees-{builder}")
+    sphinx(session, "-b", builder, *STRICT, "-d", doctrees, *arguments, "docs", BUILD / builder)
 
 
 @nox.session(venv_backend="none", requires=["env"])
@@ -76,16 +98,14 @@ def docs(session: nox.Session) -> None:
     arguments = list(session.posargs)
     if "--fresh" in arguments:
         arguments.remove("--fresh")
-        for folder in (ROOT / "docs" / "_build", ROOT / "build" / "execution"):
+        for folder in (BUILD, ROOT / "build" / "execution"):
             shutil.rmtree(folder, ignore_errors=True)
     builder = "html"
     if "-b" in arguments:
         at = arguments.index("-b")
-        builder = (
-            arguments[at + 1]
-            if at + 1 < len(arguments)
-            else session.error("`-b` needs the name of a builder.")
-        )
+        if at + 1 == len(arguments):
+            session.error("`-b` needs the name of a builder.")
+        builder = arguments[at + 1]
         del arguments[at : at + 2]
     build(session, builder, *arguments)
     if builder == "html":
@@ -95,13 +115,12 @@ def docs(session: nox.Session) -> None:
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def live(session: nox.Session) -> None:
     """Serve the site and rebuild it whenever docs, jitguide, examples or claims change."""
-    out = ROOT / "docs" / "_build" / "live"
     watched = [word for folder in ("jitguide", "examples", "tests/claims") for word in ("--watch", folder)]
     ignored = [
         word for glob in ("*/_build/*", "*/__pycache__/*", "*/_ipython/*/db/*") for word in ("--ignore", glob)
     ]
-    arguments = session.posargs or ["--open-browser"]
-    python(session, "-m", "sphinx_autobuild", "-n", "-j", "2", *watched, *ignored, *arguments, "docs", out)
+    arguments = ["-n", "-j", "2", *watched, *ignored, *(session.posargs or ["--open-browser"])]
+    sphinx(session, *arguments, "docs", BUILD / "live", tool="sphinx_autobuild")
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
@@ -119,15 +138,13 @@ def doctest(session: nox.Session) -> None:
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def linkcheck(session: nox.Session) -> None:
     """Check the guide's links, telling broken from not reachable from here; `-- --strict` accepts neither."""
-    strict = "--strict" in session.posargs
-    out = ROOT / "docs" / "_build" / "linkcheck"
-    python(
-        session, "-m", "sphinx", "-b", "linkcheck", "-q", "-j", "2", "-d", out.parent / ".doctrees", "docs", out,
+    strict = [word for word in session.posargs if word == "--strict"]
+    out = BUILD / "linkcheck"
+    sphinx(
+        session, "-b", "linkcheck", "-q", "-j", "2", "-d", BUILD / ".doctrees", "docs", out,
         success_codes=[0, 1],  # 1 says that some link is broken; the next line judges which
     )  # fmt: skip
-    python(
-        session, ROOT / "tests" / "site" / "links.py", out / "output.json", *(["--strict"] if strict else [])
-    )
+    python(session, ROOT / "tests" / "site" / "links.py", out / "output.json", *strict)
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
@@ -135,8 +152,7 @@ def site(session: nox.Session) -> None:
     """Check the built site: everything that needs no browser; `-- --quick` runs a share of the programs."""
     quick = session.posargs == ["--quick"]
     chosen = [] if quick else session.posargs
-    if not HTML.joinpath("index.html").exists():
-        session.error("There is no built site yet: run `nox -s docs` first.")
+    need_site(session)
     python(session, "-m", "pytest", "tests/site", "-o", "norecursedirs=.* bench", *chosen)
     if not chosen:  # a chosen test is wanted alone
         share = ["--share", "10"] if quick else []
@@ -146,52 +162,60 @@ def site(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def downloads(session: nox.Session) -> None:
-    """Open and run the files that every page offers to take away; `site` runs those of a few pages."""
+    """Open and run the files that every page offers for download; `site` runs those of a few pages."""
+    need_site(session)
     python(session, ROOT / "tests" / "site" / "downloads.py", HTML, "--all")
+
+
+def need_site(session: nox.Session) -> None:
+    """Stop with one sentence where there is nothing to check."""
+    if not HTML.joinpath("index.html").exists():
+        session.error("There is no built site yet: run `nox -s docs` first.")
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def bench(session: nox.Session) -> None:
-    """Run one benchmark: `-- NAME`; writes build/bench/NAME.json."""
-    names = sorted(p.stem for p in (ROOT / "tests" / "bench").glob("[a-z]*.py"))
-    if not session.posargs or session.posargs[0] not in names:
-        session.error(f"Name one benchmark after `--`: {', '.join(names)}.")
-    name, *arguments = session.posargs
-    python(session, ROOT / "tests" / "bench" / f"{name}.py", *arguments)
+    """Run benchmarks: `-- NAME`, or all; `--quick` for one short pass; writes build/bench/NAME.json."""
+    names = sorted(path.stem for path in (ROOT / "tests" / "bench").glob("[a-z]*.py"))
+    chosen = [word for word in session.posargs if not word.startswith("-")] or names
+    if unknown := [name for name in chosen if name not in names]:
+        session.error(f"No benchmark is called {', '.join(unknown)}; there are {', '.join(names)}.")
+    for name in chosen:
+        options = [word for word in session.posargs if word.startswith("-")]
+        python(session, ROOT / "tests" / "bench" / f"{name}.py", *options)
 
 
-# The releases on which the claims are recorded, each with the first Python to try and what pip does not know
-# of it: the NumPy and SciPy of its time, and absl, which jax.export imported without requiring it.
+# The releases of JAX on which the claims are recorded, with the Pythons to choose from and what pip does not
+# know of them: the NumPy and SciPy of their time, and absl, which jax.export imported without requiring it.
+OLD, NEW = ">=3.11,<3.13", ">=3.12"
 RELEASES = {
-    "0.4.30": ("3.11", "numpy<2.1", "scipy<1.14", "absl-py"),
-    "0.4.38": ("3.11", "numpy<2.3", "scipy<1.16", "absl-py"),
-    "0.5.3": ("3.11", "numpy<2.3", "scipy<1.16", "absl-py"),
-    "0.6.2": ("3.11", "numpy<2.4"),
-    "0.7.2": ("3.11", "numpy<2.4"),
-    "0.8.3": ("3.11",),
-    "0.9.2": ("3.11",),
-    "0.10.2": ("3.11",),
-    "0.11.2": ("3.13",),  # the first minor release without Python 3.11
-    "0.12.0.1": ("3.13",),
+    "0.4.30": (OLD, "numpy<2.1", "scipy<1.14", "absl-py"),
+    "0.4.38": (OLD, "numpy<2.3", "scipy<1.16", "absl-py"),
+    "0.5.3": (OLD, "numpy<2.3", "scipy<1.16", "absl-py"),
+    "0.6.2": (OLD, "numpy<2.4"),
+    "0.7.2": (OLD, "numpy<2.4"),
+    "0.8.3": (OLD,),
+    "0.9.2": (OLD,),
+    "0.10.2": (OLD,),
+    "0.11.2": (NEW,),  # the first minor release without Python 3.11
+    "0.12.0.1": (NEW,),
 }
-NEWEST = ("3.13",)
-ALSO = {"3.11": ["3.11", "3.12"], "3.13": ["3.13", "3.12", "3.14"]}  # 3.12 serves every release
 
 
-@nox.session(venv_backend="none", default=False)
+@nox.session(default=False)
 def versions(session: nox.Session) -> None:
     """Run the claims on many releases of JAX and record them in docs/_data/claims.json.
 
     `-- 0.6.2 0.7.2` takes these only, `-- --again` repeats what is recorded already, and `-- --newest` tries
-    the newest release there is and says what it changes. Each release has an environment of its own; a run
-    goes on where the last one stopped, and repeats the experiments that changed since.
+    the newest release there is and reports what it changes. A run goes on where the last one stopped, and
+    repeats the experiments that changed since.
     """
     newest = "--newest" in session.posargs
-    chosen = [a for a in session.posargs if not a.startswith("-")] or (
-        ["newest"] if newest else list(RELEASES)
-    )
-    if unknown := [release for release in chosen if release not in RELEASES and release != "newest"]:
+    chosen = [word for word in session.posargs if not word.startswith("-")]
+    chosen = chosen or (["newest"] if newest else list(RELEASES))
+    if unknown := [release for release in chosen if release not in {*RELEASES, "newest"}]:
         session.error(f"No such release on the list: {', '.join(unknown)}. There are {', '.join(RELEASES)}.")
+    session.install(*group("lock"))
     folder = ROOT / "build" / "claims"
     folder.mkdir(parents=True, exist_ok=True)
     for number, release in enumerate(chosen, 1):
@@ -199,70 +223,114 @@ def versions(session: nox.Session) -> None:
         record = folder / f"{release}.json"
         if newest or "--again" in session.posargs:
             record.unlink(missing_ok=True)
-        _run_claims(session, release, record)
-    session.run(sys.executable, "tests/claims/merge.py", str(folder), *(["--newest"] if newest else []))
+        run_claims(session, release, record)
+    session.run("python", "tests/claims/merge.py", str(folder), *(["--newest"] if newest else []))
 
 
-def _run_claims(session: nox.Session, release: str, record: Path) -> None:
-    """Run those claims of a release that are not recorded yet; make its environment where it is missing."""
-    python_version, *beside = RELEASES.get(release, NEWEST)
-    interpreter = _interpreter(ALSO[python_version])
-    if interpreter is None:
-        session.warn(f"JAX {release} is left out: no Python {' or '.join(ALSO[python_version])} starts here.")
+def run_claims(session: nox.Session, release: str, record: Path) -> None:
+    """Run those claims of a release that are not recorded yet, in an environment that uv makes for them."""
+    pythons, *beside = RELEASES.get(release, (NEW,))
+    try:
+        session.run("uv", "python", "find", "-q", pythons, env={"PATH": search_path()}, silent=True)
+    except CommandFailed:
+        session.warn(f"JAX {release} is left out: no Python {pythons} starts here.")
         return
-    place = ROOT / ".nox" / "claims" / release
-    program = str(place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
-    jax = ["--upgrade", "jax"] if release == "newest" else [f"jax=={release}", f"jaxlib=={release}"]
-    wanted, stamp = " ".join([interpreter, *jax, *beside]), place / "installed"
-    if release == "newest" or not stamp.exists() or stamp.read_text() != wanted:
-        session.run(interpreter, "-m", "venv", "--clear", str(place))
-        session.run(
-            program, "-m", "pip", "install", "-q", "--disable-pip-version-check", *jax, "pytest", *beside
-        )
-        stamp.write_text(wanted)
+    needs = ["jax" if release == "newest" else f"jax=={release}", "pytest", *beside]
+    options = [word for need in needs for word in ("--with", need)]
+    if release == "newest":
+        options += ["--refresh-package", "jax", "--refresh-package", "jaxlib"]
     # A configuration of its own: what an old release warns of is not the claims' business.
     session.run(
-        program, "-m", "pytest", "tests/claims", "-c", "tests/claims/pytest.ini", "-p", "no:cacheprovider",
-        "-q", "--tb=short", "--no-summary", "--record", str(record), env={"JAX_PLATFORMS": "cpu"},
+        "uv", "run", "-q", "--no-project", "--isolated", "--python", pythons, *options,
+        "python", "-m", "pytest", "tests/claims", "-c", "tests/claims/pytest.ini", "-p", "no:cacheprovider",
+        "-q", "--tb=short", "--no-summary", "--record", str(record),
+        env={"JAX_PLATFORMS": "cpu", "PATH": search_path()},
         success_codes=[0, 1, 5],  # 1: some claims do not hold, which is the news; 5: all are recorded already
     )  # fmt: skip
 
 
-def _interpreter(wanted: list[str]) -> str | None:
-    """Return the first interpreter of these versions that really starts: a name on PATH may be a shim."""
-    for version in wanted:
-        installed = sorted(
-            (Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"), reverse=True
-        )
-        for candidate in (sys.executable, f"python{version}", *map(str, installed)):
-            program = f"import sys, venv; sys.exit('%d.%d' % sys.version_info[:2] != {version!r})"
-            if (
-                shutil.which(candidate)
-                and subprocess.run([candidate, "-c", program], capture_output=True).returncode == 0
-            ):
-                return candidate
-    return None
+def search_path() -> str:
+    """Return PATH with the Pythons that pyenv and container images install beside it, for uv to find."""
+    beside = [*Path.home().glob(".pyenv/versions/3.*/bin"), *Path("/opt/python").glob("cp3*/bin")]
+    return os.pathsep.join([os.environ["PATH"], *map(str, beside)])
 
 
-@nox.session(default=False)
+@nox.session(requires=["env"], default=False)
 def lint(session: nox.Session) -> None:
-    """Check style and spelling of the code, and the rules of the pages; `-- --fix` mends what can be mended."""
-    groups = nox.project.dependency_groups(PROJECT, "lint")
-    session.install("-c", CONSTRAINTS, *groups)
+    """Check style, spelling, types, workflows and the rules of the pages; `-- --fix` fixes what can be fixed."""
+    session.install("-q", "-c", CONSTRAINTS, *group("lint"))
     fix = "--fix" in session.posargs
     session.run("ruff", "check", *(["--fix"] if fix else []), ".")
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
     session.run("codespell", *(["-w"] if fix else []))
+    session.run("zizmor", "--offline", "--no-progress", ".github")
     session.run("python", "docs/_ext/page_rules.py")
+    session.run("python", "tools/repository.py", *([] if fix else ["--check"]))
+    lint_scripts(session, fix=fix)
+    # mypy needs the types of JAX, NumPy and Sphinx: it reads them in the shared environment, and stays out of
+    # it, because the pages are executed again when a package there changes.
+    session.run("mypy", "--python-executable", env_python(session))
+
+
+def lint_scripts(session: nox.Session, *, fix: bool) -> None:
+    """Check the site's scripts and styles with Biome, which package-lock.json pins."""
+    try:
+        session.run("npm", "ci", "--ignore-scripts", "--prefer-offline", "--silent")
+    except CommandFailed:
+        session.error(
+            "The scripts and styles were not checked: npm could not install Biome from its registry."
+        )
+    session.run("npx", "--no-install", "biome", "check", *(["--write"] if fix else []), "--error-on-warnings")
+
+
+@nox.session(default=False, reuse_venv=False)
+def package(session: nox.Session) -> None:
+    """Build the distributions, check them as PyPI would, and use the wheel in an environment of its own."""
+    session.install("-q", *group("package"))
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", str(dist), silent=True)
+    session.run("twine", "check", "--strict", *map(str, sorted(dist.iterdir())))
+    session.install("-q", "-c", CONSTRAINTS, *map(str, dist.glob("*.whl")))
+    session.chdir(session.create_tmp())  # away from the sources: the wheel is what is imported
+    session.run("python", "-c", USE_THE_WHEEL)
+
+
+USE_THE_WHEEL = """
+import importlib.metadata
+import jitguide
+
+metadata = importlib.metadata.metadata("jitguide")
+assert metadata["Version"] == jitguide.__version__, metadata["Version"]
+assert "nox" in metadata.get_payload() or "nox" in metadata["Description"], "no README in the wheel"
+print(jitguide.compare.__doc__.splitlines()[0], metadata["Name"], metadata["Version"])
+print("addresses:", metadata.get_all("Project-URL") or "none")
+"""
+
+
+@nox.session(default=False, python="3.11")
+def lowest(session: nox.Session) -> None:
+    """Test the package with the lowest versions of JAX, NumPy and Matplotlib that it allows."""
+    session.install("-q", *group("lock"))
+    session.run(
+        "uv", "pip", "install", "-q", "--resolution", "lowest-direct", "--python", session.virtualenv.location,
+        "-e", ".[plot]",
+    )  # fmt: skip
+    session.install("-q", "-c", CONSTRAINTS, *group("tests"))
+    session.run("uv", "pip", "list", "--python", session.virtualenv.location)
+    # The tests of the package only: those of the site's extensions need Sphinx.
+    own = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "_ext" not in p.read_text("utf-8")]
+    session.run("python", "-m", "pytest", *(session.posargs or map(str, own)))
 
 
 @nox.session(default=False)
 def lock(session: nox.Session) -> None:
-    """Renew constraints.txt: the versions that the guide is tested with, on every supported Python."""
-    session.install(*nox.project.dependency_groups(PROJECT, "lock"))
-    groups = [word for group in ("docs", "tests", "lint") for word in ("--group", group)]
+    """Renew constraints.txt: the versions that the guide is tested with; `-- --keep` only adds what is missing."""
+    session.install(*group("lock"))
+    groups = [word for name in ("docs", "tests", "lint") for word in ("--group", name)]
+    upgrade = [] if "--keep" in session.posargs else ["--upgrade"]
     session.run(
-        "uv", "pip", "compile", "--universal", "--python-version", "3.11", "--upgrade", "pyproject.toml",
+        "uv", "pip", "compile", "--universal", "--python-version", "3.11", *upgrade, "pyproject.toml",
         "--extra", "plot", *groups, "-o", CONSTRAINTS, "--no-header", "--no-annotate", "--no-emit-index-url",
         "--no-emit-find-links", "-q",
     )  # fmt: skip
@@ -273,6 +341,61 @@ def lock(session: nox.Session) -> None:
 CONSTRAINTS_HEAD = (
     "# Every version the guide was tested with, on Python 3.11 and newer. Made by `nox -s lock`; do not edit."
 )
+
+# What must pass before a change lands: on the Python that runs nox, and on the newest other one.
+CI = {
+    "first": [
+        "lint", "package", "lowest", "tests", "docs -- --fresh", "docs -- -b epub", "docs -- -b singlehtml",
+        "doctest", "linkcheck", "site", "bench -- --quick",
+    ],
+    "second": ["tests", "docs -- --fresh", "site -- --quick"],
+}  # fmt: skip
+
+
+@nox.session(default=False)
+def ci(session: nox.Session) -> None:
+    """Run all that must pass before a change lands; `-- first` or `-- second` Python only; `-- --list` nothing."""
+    session.install("-q", *group("lock"))
+    chosen = [half for half in CI if half in session.posargs] or list(CI)
+    runners = {"first": [sys.executable, "-m", "nox"], "second": second_nox(session)}
+    steps = [(half, step) for half in chosen if runners[half] for step in CI[half]]
+    if "--list" in session.posargs:
+        print(*(f"{half} Python: {' '.join(runners[half])} -s {step}" for half, step in steps), sep="\n")
+    else:
+        lines = [run_step(session, half, runners[half], step) for half, step in steps]
+        print("\n=== all passed:", *lines, sep="\n  ")
+    if "second" in chosen and not runners["second"]:
+        print("=== not run: the steps of the second Python, because no other Python from 3.12 on starts here")
+
+
+def run_step(session: nox.Session, half: str, runner: list[str], step: str) -> str:
+    """Run one session; return its line of the summary."""
+    print(f"=== {step}, on the {half} Python", flush=True)
+    start = time.monotonic()
+    try:  # with the caller's PATH: with this session's, which holds uv, nox would make the environments again
+        session.run(*runner, "-s", *step.split(), external=True, env={"PATH": os.environ["PATH"]})
+    except CommandFailed:
+        session.error(f"=== FAILED after {time.monotonic() - start:.0f} s: {step}, on the {half} Python")
+    return f"{step}, on the {half} Python ({time.monotonic() - start:.0f} s)"
+
+
+def second_nox(session: nox.Session) -> list[str]:
+    """Return the command that runs nox on the newest other Python that starts; nothing where there is none."""
+    listed = session.run(
+        "uv", "python", "list", "--only-installed", "--output-format", "json", ">=3.12",
+        env={"PATH": search_path()}, silent=True, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    own = f"{sys.version_info.major}.{sys.version_info.minor}."
+    others = [p for p in json.loads(listed) if not p["version"].startswith(own) and p["variant"] == "default"]
+    if not others:
+        return []
+    newest = max(others, key=lambda p: [p["version_parts"][part] for part in ("major", "minor", "patch")])
+    folder = ROOT / ".nox" / "second"
+    tool = folder / "nox"
+    session.run("uv", "venv", "-q", "--allow-existing", "--seed", "--python", newest["path"], str(tool))
+    session.run("uv", "pip", "install", "-q", "--python", str(tool), "nox>=2024.10")
+    return [str(tool / "bin" / "nox"), "--envdir", str(folder)]
+
 
 if __name__ == "__main__":
     nox.main()

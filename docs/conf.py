@@ -7,8 +7,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 _HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(_HERE))  # the site's own extensions: docs/_ext
+sys.path[:0] = [str(_HERE), str(_HERE.parent / "tools")]  # for docs/_ext and tools/repository.py
 
+import repository  # noqa: E402
 from _ext import inventory  # noqa: E402
 
 import jitguide  # noqa: E402 -- says in one line when JAX is missing or too old
@@ -98,9 +99,9 @@ html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_last_updated_fmt = None
-html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")  # where the site is published, if anywhere
-# "owner/name" of the repository whose branch holds the published site, for "open in Colab" and "Binder".
-guide_repository = os.environ.get("JITGUIDE_REPOSITORY", "")
+# The address of the repository, set in pyproject.toml or not yet; its branch gh-pages holds the published site.
+guide_repository = repository.address()
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL") or repository.site(guide_repository)
 html_theme_options = {
     "use_download_button": False,
     "use_fullscreen_button": False,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import types
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,22 +11,10 @@ import jax
 import jax.stages
 
 from jitguide._jax import NO_OPTIONS, jit_options
-from jitguide._watch.watch import Watched
-
-
-def unbound(fn: Callable) -> tuple[Callable, tuple]:
-    """Return the jitted function behind a bound method and its object, or `fn` itself and nothing.
-
-    Options such as `static_argnums` count the object as the first argument, so it has to be passed as one.
-    """
-    if isinstance(fn, types.MethodType) and isinstance(fn.__func__, (jax.stages.Wrapped, Watched)):
-        return fn.__func__, (fn.__self__,)
-    return fn, ()
 
 
 def jit_anew(fn: Callable) -> tuple[Any, tuple[str, ...]]:
     """Return `fn` jitted anew, as a function that no cache of JAX has seen, and notes."""
-    fn = fn._fn if isinstance(fn, Watched) else fn
     if not isinstance(fn, jax.stages.Wrapped):
         return jax.jit(_renewed(fn)), ()
     plain, options = getattr(fn, "__wrapped__", None), jit_options(fn)

@@ -1,12 +1,28 @@
-"""What a jitted function donates, and copies of it, so that the reader's arrays stay alive."""
+"""The arguments of a measured call: copied where they are donated, refused where they cannot be measured."""
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import jax
 
-from jitguide._timing.inputs import Arguments
+from jitguide._jax import at_top_level, has_tracer
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def is_number(value: object) -> bool:
+    """Return whether `value` is a real number of Python or NumPy; a truth value is not."""
+    return isinstance(value, Real) and not isinstance(value, bool)  # NumPy registers its scalars as `Real`
+
+
+def copies(arguments: Arguments) -> Arguments:
+    """Return the arguments with a copy of each array."""
+    copied: Arguments = jax.block_until_ready(
+        jax.tree.map(lambda x: x.copy() if isinstance(x, jax.Array) else x, arguments)
+    )
+    return copied
 
 
 def donates_any(args_info: Any) -> bool:
@@ -14,19 +30,38 @@ def donates_any(args_info: Any) -> bool:
     return any(getattr(leaf, "donated", False) for leaf in jax.tree.leaves(args_info))
 
 
-def donates_object(owner: tuple, args_info: tuple) -> bool:
+def donates_object(owner: tuple[Any, ...], args_info: tuple[Any, ...]) -> bool:
     """Return whether the object of a method is donated.
 
     Args:
         owner: The object, or nothing for a function.
-        args_info: That of the positional arguments, among which a static object is missing.
+        args_info: That of the positional arguments, in which a static object is missing.
     """
     first = args_info[: len(owner)]
     return jax.tree.structure(first) == jax.tree.structure(owner) and donates_any(first)
 
 
-def copies(arguments: Arguments) -> Arguments:
-    """Return the arguments with a copy of each array."""
-    return jax.block_until_ready(
-        jax.tree.map(lambda x: x.copy() if isinstance(x, jax.Array) else x, arguments)
-    )
+def deleted(arguments: Arguments) -> str | None:
+    """Return the path of the first argument whose memory was given away; None if there is none."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(arguments)[0]:
+        if isinstance(leaf, jax.Array) and leaf.is_deleted():
+            return f"{('args', 'kwargs')[path[0].idx]}{jax.tree_util.keystr(path[1:])}"
+    return None
+
+
+def refuse_deleted(arguments: Arguments, advice: str) -> None:
+    """Raise if an argument was given away before the measurement began."""
+    if where := deleted(arguments):
+        raise ValueError(
+            f"The argument {where} was deleted before the measurement began, most likely because an earlier "
+            f"call donated it. {advice}"
+        )
+
+
+def refuse_tracing(caller: str, arguments: Any) -> None:
+    """Raise inside a trace: a traced call computes nothing, so there is no time to measure."""
+    if not at_top_level() or has_tracer(arguments):
+        raise RuntimeError(
+            f"`{caller}` was called inside a function that JAX is tracing (for jit, grad, vmap or scan), "
+            "where calls are recorded and nothing is computed. Call it outside, with arrays."
+        )

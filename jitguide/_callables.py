@@ -1,7 +1,8 @@
-"""What an instrument asks of the function that it is given, refused in words where it is something else."""
+"""What the caller passed as a function: unwrap it, and refuse what an instrument cannot use."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable
@@ -10,7 +11,8 @@ from typing import Any
 import jax.stages
 
 from jitguide._jax import jit_options
-from jitguide._watch.signature import parameters_of, show, static_names
+from jitguide._text import show
+from jitguide._watch.signature import parameters_of, static_names
 
 _STAGED = (jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled)
 
@@ -44,6 +46,46 @@ def require_function(caller: str, fn: Any, kind: str = "a function") -> None:
         )
 
 
+def is_watched(fn: Any) -> bool:
+    """Return whether `fn` is what `watch(fn)` returned."""
+    return hasattr(type(fn), "__jitguide_wrapped__")
+
+
+def unwatched(fn: Any) -> Any:
+    """Return the function given to `watch`, or `fn` itself if it is not watched."""
+    return fn.__jitguide_wrapped__ if is_watched(fn) else fn
+
+
+def is_jitted(fn: Any) -> bool:
+    """Return whether `fn` can be traced and lowered, as the result of `jax.jit` can."""
+    return hasattr(fn, "trace") and hasattr(fn, "lower")
+
+
+def reached(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Return the jitted function that a call of `fn` reaches, and the arguments bound on the way.
+
+    It looks through `watch`, methods and `functools.partial`. Options such as `static_argnums` count what is
+    bound as the first arguments, so it has to be passed to the jitted function, not jitted away. Where no
+    jitted function is inside, the result is `fn` itself, not watched, and nothing.
+
+    Example:
+        >>> import functools, jax
+        >>> power = jax.jit(pow, static_argnums=1)
+        >>> reached(functools.partial(power, 3.0)) == (power, (3.0,), {})
+        True
+        >>> reached(abs)
+        (<built-in function abs>, (), {})
+    """
+    inner, args, kwargs = unwatched(fn), tuple[Any, ...](), dict[str, Any]()
+    while inspect.ismethod(inner) or isinstance(inner, functools.partial):
+        if inspect.ismethod(inner):
+            inner, args = unwatched(inner.__func__), (inner.__self__, *args)
+        else:
+            args, kwargs = (*inner.args, *args), {**inner.keywords, **kwargs}
+            inner = unwatched(inner.func)
+    return (inner, args, kwargs) if is_jitted(inner) else (unwatched(fn), (), {})
+
+
 def require_jitted(caller: str, fn: Any) -> None:
     """Raise unless `fn` is a jitted function; `caller` is as for `require_function`."""
     require_function(caller, fn, "a jitted function")
@@ -67,7 +109,7 @@ def refuse_bound_method(fn: Any) -> None:
         )
 
 
-def static_names_in(static: Any, fn: Callable) -> tuple[str, ...]:
+def static_names_in(static: Any, fn: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names in `static`, checked against the parameters of `fn` and what jit holds static.
 
     Raises:

@@ -2,27 +2,20 @@
 
 Plain text comes first: a result must read well in a terminal. HTML is the same content as a
 self-contained fragment without scripts or outside resources, with every piece of text escaped.
-Colours come from `currentColor` and from the variables of `_STYLE`, so that a fragment is legible on
+Colours come from `currentColor`, so that a fragment is legible on
 a light and on a dark page.
 """
 
 from __future__ import annotations
 
+import functools
 import html
 import math
 import re
 from collections.abc import Sequence
-
-_STYLE = (
-    "<style>.jg{font-size:.9em;overflow-x:auto;margin:.5em 0}"
-    ".jg table{border-collapse:collapse;width:auto}"
-    ".jg th,.jg td{padding:.15em .8em;text-align:left;border:0;background:none}"
-    ".jg thead th{border-bottom:1px solid currentColor}"
-    ".jg td.jg-num,.jg th.jg-num{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}"
-    ".jg caption{text-align:left;font-weight:600;padding:.2em .8em;caption-side:top}"
-    ".jg p{margin:.3em .8em}.jg .jg-whole{white-space:nowrap}"
-    "@media (max-width:600px){.jg .jg-minor{display:none}.jg th,.jg td{padding:.15em .4em}}</style>"
-)
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from typing import Any, ClassVar
 
 # What HTML allows in no text: control characters, lone surrogates, and code points that are no characters.
 _PLANES = "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
@@ -96,78 +89,102 @@ def significant(value: float, digits: int = 2) -> str:
     return f"{rounded:.{max(places, 0)}f}"
 
 
-def table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    *,
-    numeric: Sequence[int] = (),
-    title: str = "",
-    notes: Sequence[str] = (),
-) -> str:
-    """Return an aligned plain-text table.
+@dataclass(frozen=True)
+class Table:
+    """A table in two forms: aligned plain text, and an HTML fragment in which all text is escaped.
 
-    Args:
+    Attributes:
         header: Column titles.
         rows: Cells, each row as long as `header`.
         numeric: Indices of the columns to align on the right.
+        minor: Indices of the columns that HTML leaves out on a narrow screen.
         title: A line above the table.
         notes: Lines below the table.
 
     Example:
-        >>> print(table(["name", "time"], [["eager", "9 µs"], ["jit", "10 µs"]], numeric=[1]))
+        >>> print(Table(["name", "time"], [["eager", "9 µs"], ["jit", "10 µs"]], numeric=[1]).text())
         name    time
         eager   9 µs
         jit    10 µs
-    """
-    cells = [[str(c) for c in row] for row in [header, *rows]]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
-
-    def line(row: Sequence[str]) -> str:
-        parts = [
-            c.rjust(w) if i in numeric else c.ljust(w)
-            for i, (c, w) in enumerate(zip(row, widths, strict=True))
-        ]
-        return "  ".join(parts).rstrip()
-
-    return "\n".join([*([title] if title else []), *(line(row) for row in cells), *notes])
-
-
-def html_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    *,
-    numeric: Sequence[int] = (),
-    minor: Sequence[int] = (),
-    title: str = "",
-    notes: Sequence[str] = (),
-) -> str:
-    """Return the same table as `table`, as an HTML fragment in which all text is escaped.
-
-    `minor` are the indices of columns that a narrow screen, as of a phone, leaves out.
-
-    Example:
-        >>> "&lt;lambda&gt;" in html_table(["name"], [["<lambda>"]])
+        >>> "&lt;lambda&gt;" in Table(["name"], [["<lambda>"]]).html()
         True
     """
 
-    def cell(tag: str, index: int, content: object, scope: str = "") -> str:
-        kinds = " ".join(
-            kind for kind, columns in (("jg-num", numeric), ("jg-minor", minor)) if index in columns
-        )
+    header: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    numeric: Sequence[int] = ()
+    minor: Sequence[int] = ()
+    title: str = ""
+    notes: Sequence[str] = ()
+
+    def text(self) -> str:
+        """Return the table as plain text."""
+        cells = [[str(c) for c in row] for row in [self.header, *self.rows]]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+
+        def line(row: Sequence[str]) -> str:
+            parts = [
+                c.rjust(w) if i in self.numeric else c.ljust(w)
+                for i, (c, w) in enumerate(zip(row, widths, strict=True))
+            ]
+            return "  ".join(parts).rstrip()
+
+        return "\n".join([*([self.title] if self.title else []), *map(line, cells), *self.notes])
+
+    def html(self) -> str:
+        """Return the table as an HTML fragment."""
+        head = "".join(self._cell("th", i, c, ' scope="col"') for i, c in enumerate(self.header))
+        body = "".join(f"<tr>{self._row(row)}</tr>" for row in self.rows)
+        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        below = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        grid = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return panel(grid + below)
+
+    def _row(self, row: Sequence[object]) -> str:
+        first, *rest = row
+        cells = (self._cell("td", i, c) for i, c in enumerate(rest, 1))
+        return self._cell("th", 0, first, ' scope="row"') + "".join(cells)
+
+    def _cell(self, tag: str, index: int, content: object, scope: str = "") -> str:
+        marks = (("jg-num", self.numeric), ("jg-minor", self.minor))
+        kinds = " ".join(kind for kind, columns in marks if index in columns)
         style = f' class="{kinds}"' if kinds else ""
         return f"<{tag}{scope}{style}>{_text(str(content))}</{tag}>"
 
-    head = "".join(cell("th", i, c, ' scope="col"') for i, c in enumerate(header))
-    body = "".join(
-        "<tr>"
-        + "".join(cell("td" if i else "th", i, c, "" if i else ' scope="row"') for i, c in enumerate(row))
-        + "</tr>"
-        for row in rows
-    )
-    caption = f"<caption>{escape(title)}</caption>" if title else ""
-    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    grid = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return panel(grid + below)
+
+class AsData:
+    """A dataclass whose public fields, and the properties named in `_derived`, can be had as plain data."""
+
+    _derived: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as data that `json.dumps` accepts; times are in seconds, sizes in bytes."""
+        own = (field.name for field in fields(self) if not field.name.startswith("_"))  # type: ignore[arg-type] # a mixin of dataclasses
+        return {name: as_data(getattr(self, name)) for name in (*own, *self._derived)}
+
+
+def as_data(value: Any) -> Any:
+    """Return a value of a result as plain data: results as dictionaries, tuples and sets as lists."""
+    if isinstance(value, AsData):
+        return value.to_dict()
+    if isinstance(value, dict):
+        return {key: as_data(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return [as_data(item) for item in value] if isinstance(value, (tuple, list)) else value
+
+
+class Displayed:
+    """A result that is one table: it shows as plain text in a terminal, and as HTML in a notebook."""
+
+    def _table(self) -> Table:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
 
 
 def _text(content: str) -> str:
@@ -180,4 +197,14 @@ def _text(content: str) -> str:
 
 def panel(content: str) -> str:
     """Return `content`, which must already be safe HTML, in the frame that all views share."""
-    return f'{_STYLE}<div class="jg" tabindex="0">{content}</div>'
+    return f'{style("display.css")}<div class="jg" tabindex="0">{content}</div>'
+
+
+@functools.cache
+def style(path: str) -> str:
+    """Return a style sheet of the package as an element, without comments and the space that layout adds."""
+    text = files("jitguide").joinpath(path).read_text("utf-8")
+    short = re.sub(
+        r"\s*([{};,])\s*|(?<=:)\s+", r"\1", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).strip()
+    )
+    return f"<style>{short.replace(';}', '}')}</style>"

@@ -60,12 +60,16 @@ def trace_cache_misses() -> int:
     return int(partial_eval.trace_to_jaxpr.cache_info().misses)
 
 
-def at_top_level() -> bool | None:
-    """Return whether no transformation surrounds this call. Without it None: tracers in results show a trace."""
+def at_top_level() -> bool:
+    """Return whether no transformation surrounds this call.
+
+    Without `trace_ctx`, whether a new array is concrete: it is not under `jit`. Under `grad` and `vmap` it is, where
+    a call without tracers is really made.
+    """
     try:  # no decorator: `watch` asks this in each call
         return bool(_core.trace_ctx.is_top_level())
     except Exception:
-        return None
+        return not is_tracer(jax.device_put(0))
 
 
 def is_tracer(value: Any) -> bool:

@@ -23,6 +23,7 @@ _FILTER_NOTE = re.compile(
     r"^-{5,}\n|^For simplicity, JAX has removed its internal frames.*\n?(?:.*JAX_TRACEBACK_FILTERING.*\n?)?",
     re.MULTILINE,
 )
+_MAX_TEXT = 48
 _LINK = re.compile(r"https?://[^\s\"'<>)]+")
 _SENTENCE = re.compile(r"(.+?(?<!\be\.g)(?<!\bi\.e)[.!?])(?:\s+(?=[A-Z`\"'])|$)")
 
@@ -69,3 +70,20 @@ def jax_link(message: str) -> str | None:
     """
     links = [link.rstrip(".,;:") for link in _LINK.findall(message)]
     return next((link for link in links if "jax" in link), None)
+
+
+def show(value: object) -> str:
+    """Return a short text for a value, the same in every process: without addresses.
+
+    Example:
+        >>> from jitguide._text import show
+        >>> show(object()), show(len), show("a" * 100)
+        ('<object object>', '`len`', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…")
+    """
+    if callable(value) and hasattr(value, "__name__"):
+        return f"`{value.__name__}`"
+    try:
+        text = " ".join(_ADDRESS.sub("", repr(value)).split())
+    except Exception:
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"

@@ -1,22 +1,20 @@
 """Each rule of `check` finds its own fault, stays silent on sound code, and says what to do."""
 
 import enum
+import functools
 import html
 import json
 import math
 import sys
 import time
-from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import check, watch
-from jitguide._check import check as check_module
+from jitguide import Comparison, Phases, Timing, check, phases, watch
 from jitguide._check import jaxpr_scan, rules
-from jitguide._check.costs import Costs
 
 MIB = (512, 512)  # of float32: one MiB
 TABLE = np.ones(MIB, np.float32)
@@ -264,7 +262,7 @@ def test_calls_back_to_python_are_found_and_never_run():
     findings = check(talks, ones(3))
     assert findings.kinds == ("host round trip",)
     assert "`debug_callback`" in findings.findings[0].sentence
-    assert findings.costs.jitted is None
+    assert findings.phases is None
     assert findings.notes == (
         "Break-even was not looked at: the function calls back to Python, so it was not run.",
     )
@@ -281,42 +279,64 @@ def test_a_call_back_in_a_loop_is_said_to_be_in_a_loop():
 
 
 def test_the_break_even_is_judged_on_costs():
-    late = Costs(0.0, 0.0, compile=1.0, jitted=1e-6, plain=1e-4)
-    assert [f.sentence for f in rules.break_even(late)] == [
+    late = Phases(0.0, 0.0, compile=1.0, first_run=0.0, steady=1e-6)
+    assert [f.sentence for f in rules.break_even(late, 1e-4)] == [
         "A jitted call takes 1.0 µs, a plain one 100 µs: the compile is earned back only after about 10000 "
         "calls."
     ]
-    noise = Costs(0.0, 0.0, compile=1.0, jitted=0.95, plain=1.0)
-    assert next(rules.break_even(noise)).sentence.endswith(
+    same = Phases(0.0, 0.0, compile=1.0, first_run=0.0, steady=1.0)
+    assert next(rules.break_even(same, 1.0)).sentence.endswith(
         ": no clear gain, so the compile is not earned back."
     )
-    assert list(rules.break_even(Costs(0.0, 0.0, compile=1.0, jitted=0.01, plain=1.0))) == []
-    assert list(rules.break_even(Costs())) == []
+    assert list(rules.break_even(Phases(0.0, 0.0, compile=1.0, first_run=0.0, steady=0.01), 1.0)) == []
 
 
-def test_no_gain_needs_no_time_of_a_compile():
-    assert math.isinf(Costs(jitted=1.0, plain=1.0).break_even)
-    assert Costs(jitted=0.1, plain=1.0).break_even is None
+def timed_as(monkeypatch, jitted, plain):
+    """Let the engine find these seconds for every jitted and every plain call."""
+    timings = Timing("jit", (jitted,) * 20, 1, 1.0), Timing("eager", (plain,) * 20, 1, 1.0)
+    found = Comparison(timings, "jit", None, "cpu")
+    monkeypatch.setattr("jitguide._timing.phases.compare", lambda *_, **__: found)
+    for module in ("jitguide._timing.phases", "jitguide._check.check"):
+        monkeypatch.setattr(f"{module}.time_alone", lambda *_, **__: jitted)
 
 
-def fixed_costs(monkeypatch, **seconds):
-    monkeypatch.setattr(check_module, "run_costs", lambda costs, *_, **__: replace(costs, **seconds))
+@pytest.mark.parametrize(("plain", "pays"), [(1.0, False), (1.01, False), (1.15, True), (10.0, True)])
+def test_check_and_phases_agree_on_whether_jit_pays(monkeypatch, plain, pays):
+    def body(x):
+        return jnp.sin(x) * 2
+
+    timed_as(monkeypatch, 1.0, plain)
+    assert math.isfinite(phases(body, ones(3)).break_even(body)) is pays
+    assert (check(jax.jit(body), ones(3)).kinds == ()) is pays
 
 
-def test_an_unknown_break_even_is_said_to_be_unknown(monkeypatch):
-    fixed_costs(monkeypatch, jitted=0.1, plain=1.0)
-    fn = jax.jit(lambda x: jnp.sin(x) * 2)
-    assert repr(check(fn, ones(3))).splitlines()[0].endswith("host round trips, break-even.")
-    findings = check(fn, ones(3))
-    assert repr(findings).splitlines()[0].endswith("donation, host round trips.")
-    assert findings.notes[0].startswith("Break-even was not looked at: the function was compiled before")
-
-
-def test_no_gain_is_found_in_a_function_that_was_compiled_before(monkeypatch):
-    fixed_costs(monkeypatch, jitted=1.0, plain=1.0)
+def test_the_break_even_of_a_function_that_was_compiled_before_is_known(monkeypatch):
+    timed_as(monkeypatch, 1.0, 1.0)
     fn = jax.jit(lambda x: jnp.sin(x) * 2)
     fn(ones(3))
     assert check(fn, ones(3)).kinds == ("break-even",)
+
+
+def test_a_plain_function_that_fails_leaves_the_break_even_unknown():
+    @jax.jit
+    def only_traced(x):
+        if not isinstance(x, jax.core.Tracer):
+            raise RuntimeError("no arrays here")
+        return x + 1
+
+    findings = check(only_traced, ones(3))
+    assert repr(findings).splitlines()[0].endswith("donation, host round trips.")
+    assert findings.notes == ("Break-even was not looked at: the plain function raised RuntimeError.",)
+
+
+def test_a_partial_of_a_jitted_function_is_checked_with_what_is_bound():
+    power = jax.jit(lambda n, x: x**n, static_argnums=0)
+    assert check(functools.partial(power, 2), ones(3), run=False).kinds == ()
+    scaled = jax.jit(lambda x, *, by: x * by, static_argnames="by")
+    assert check(functools.partial(scaled, by=2.5), ones(3), run=False).kinds == ("static",)
+    assert check(functools.partial(scaled, by=2), calls=[(ones(3),), (ones(4),)], run=False).kinds == (
+        "retrace",
+    )
 
 
 def test_without_jit_there_is_no_break_even():
@@ -330,9 +350,11 @@ def test_without_jit_there_is_no_break_even():
 
 
 def test_costs_are_measured_when_the_function_may_run():
-    costs = check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3)).costs
-    assert None not in (costs.trace, costs.lower, costs.compile, costs.jitted, costs.plain)
-    assert str(costs).startswith("Roughly: trace ")
+    findings = check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3))
+    assert findings.phases.compile > findings.phases.steady
+    assert findings.plain > 0
+    assert "\nRoughly: trace " in repr(findings)
+    assert set(json.loads(json.dumps(findings.to_dict()))["phases"]) > {"trace", "compile", "steady"}
 
 
 def test_the_call_that_compiles_is_not_taken_for_a_plain_call():
@@ -344,14 +366,14 @@ def test_the_call_that_compiles_is_not_taken_for_a_plain_call():
             time.sleep(waits.pop(0) if waits else 0.0)
         return x + 1
 
-    assert check(f, ones(3)).costs.plain < 1.0
+    assert check(f, ones(3)).plain < 1.0
 
 
 def test_shapes_may_stand_for_arrays():
     findings = check(jax.jit(lambda x: jnp.sin(x) * 2), jax.ShapeDtypeStruct((3,), "float32"))
     assert findings.kinds == ()
     assert findings.notes[0].startswith("Break-even was not looked at: a `jax.ShapeDtypeStruct` has no numb")
-    assert findings.costs.jitted is None
+    assert findings.phases is None
 
 
 def test_a_watched_function_and_a_method_are_checked_too():

@@ -35,8 +35,7 @@ from jitguide import (
     Timing,
     WatchedBlock,
 )
-from jitguide._check.costs import Costs
-from jitguide._display import escape, html_table
+from jitguide._display import Table, escape
 from jitguide._hardware.peaks import CopyPeak, MatmulPeak
 from jitguide._monitoring import Event
 from jitguide._stages.diff import StagesDiff
@@ -134,11 +133,11 @@ def seen(a, b, *_):
 
 
 def findings(a, b, c, d, e, f):
-    return Findings(a, (Finding(b, c, d, e),), Costs(), (f"1{f}",)), [a, b, c, d, e, f]
+    return Findings(a, (Finding(b, c, d, e),), notes=(f"1{f}",)), [a, b, c, d, e, f]
 
 
 def no_findings(a, b, *_):
-    return Findings(a, (), Costs(compile=1.0), (f"1{b}",)), [a, b]
+    return Findings(a, (), Phases(1.0, 1.0, 1.0, 1.0, 0.1), notes=(f"1{b}",)), [a, b]
 
 
 def device_report(a, b, c, d, e, f):
@@ -296,7 +295,7 @@ def test_an_escaped_text_may_stand_in_an_element_and_in_an_attribute(text):
 @given(texts=TEXTS)
 def test_every_cell_of_a_table_comes_back_whole(texts):
     a, b, c, d, e, f = texts
-    tree = parsed(html_table([a, b], [[c, d]], title=f"1{e}", notes=[f]))
+    tree = parsed(Table([a, b], [[c, d]], title=f"1{e}", notes=[f]).html())
     cells = [*tree.iter("th"), *tree.iter("td"), *tree.iter("caption"), *tree.iter("p")]
     assert [cell.text or "" for cell in cells] == [as_shown(t) for t in (a, b, c, d, f"1{e}", f)]
 

@@ -13,6 +13,7 @@ from jax.experimental.layout import Format, Layout
 
 from jitguide import Comparison, Phases, Timing, _jax, _monitoring, phases, watch
 from jitguide._anew import jit_anew
+from jitguide._timing.phases import FirstCall
 
 STEPS = ("trace", "lower", "compile", "first_run", "steady")
 
@@ -85,10 +86,10 @@ def test_without_a_gain_there_is_no_break_even(eager):
 @pytest.mark.parametrize(
     ("eager", "kind", "text"),
     [
-        ("1", TypeError, "`eager` must be the seconds of a call without jit, or the function, and got '1'."),
+        ("1", TypeError, "`eager` must be the seconds of a call without jit, or the function, got '1'."),
         (True, TypeError, "`eager` must be the seconds of a call without jit"),
-        (0, ValueError, "`eager` must be a positive number of seconds, and got 0."),
-        (math.nan, ValueError, "`eager` must be a positive number of seconds, and got nan."),
+        (0, ValueError, "`eager` must be a positive number of seconds, got 0."),
+        (math.nan, ValueError, "`eager` must be a positive number of seconds, got nan."),
         (wave, ValueError, "`eager` is a function, and these phases hold no arguments to call it with."),
     ],
 )
@@ -131,7 +132,7 @@ def test_a_gain_that_cannot_be_told_from_noise_is_none(monkeypatch, eager, even)
     timings = Timing("jit", (1.0,) * 20, 1, 1.0), Timing("eager", eager, 1, 1.0)
     found = Comparison(timings, "jit", None, "cpu")
     monkeypatch.setattr("jitguide._timing.phases.compare", lambda *args, **options: found)
-    cost = by_hand(_jitted=wave, _fresh=lambda: ((), {}))
+    cost = by_hand(_call=FirstCall({}, wave, ((), {}), donates=False, bound=0, notes=()))
     assert cost.break_even(wave) == even
 
 

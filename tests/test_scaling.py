@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from jitguide import Comparison, Scaling, Timing, compare, scaling
+from jitguide._timing.comparison import CALL_OVERHEAD, Note, load_notes
 from jitguide._timing.scaling import _OPTIONS
 
 
@@ -127,12 +128,12 @@ def test_the_notes_of_the_comparisons_stand_below_with_their_sizes():
         (10, 100, 1000),
         (
             comparison(1, 2, notes=(compiled, off), busy_cores=0.1),
-            comparison(1, 2, notes=(compiled, off, busy.format("")), busy_cores=0.8),
+            comparison(1, 2, notes=(compiled, off, *load_notes(0.8)), busy_cores=0.8),
             comparison(
                 1,
                 2,
-                notes=("Only 4.", off, "'jit': a jitted call that does nothing takes 5 µs here."),
-                _how="warm, interleaved, one call a block",
+                notes=("Only 4.", off, Note("'jit' is near nothing.", CALL_OVERHEAD)),
+                _method=("warm", "interleaved", "one call a block"),
             ),
         ),
     )

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide._watch.signature import Leaf, show, signature_of
+from jitguide._text import show
+from jitguide._watch.signature import Leaf, signature_of
 
 
 def base(x, n=2, *rest, flag=False, **more):

@@ -19,6 +19,7 @@ import pytest
 
 from jitguide import Watched, _jax, _monitoring, assert_compiles, assert_traces, watch
 from jitguide._watch import watch as watch_module
+from jitguide._watch.cache_model import Work
 
 COMPILED, LEFT, HIT = "compiled", "left the fast path", "hit"
 ROOT = Path(__file__).parents[1]
@@ -926,7 +927,7 @@ def test_many_kinds_of_calls_do_not_fill_the_memory():
         f(1.0, ByIdentity())
     history, signature = f._history, f._history._known[-1]
     for _ in range(200):
-        history.learn("f", signature, "trace", slow=False, first=False)
+        history.learn(Work("f", signature, "trace"))
         history.forget()
     assert len(history._forgotten) <= 100
 

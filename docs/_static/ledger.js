@@ -45,7 +45,13 @@
     const seen = release.value === "" ? verdicts : verdicts[Number(release.value)] || "";
     const told = row.querySelector(".claim-sentence").textContent.toLowerCase();
     if (topic.value && row.closest("section").id !== topic.value) return false;
-    if (!words.value.toLowerCase().split(/\s+/).every((word) => told.includes(word))) return false;
+    if (
+      !words.value
+        .toLowerCase()
+        .split(/\s+/)
+        .every((word) => told.includes(word))
+    )
+      return false;
     if (verdict.value === "mixed") return new Set(verdicts).size > 1;
     return seen.includes(verdict.value);
   }
@@ -59,7 +65,7 @@
   // A link to one claim shows it, whatever the filter says.
   function reveal() {
     const row = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!row || !row.hidden) return;
+    if (!row?.hidden) return;
     form.reset();
     show();
     row.scrollIntoView();

@@ -36,7 +36,7 @@
   }
 
   function connect(program) {
-    const block = program.previousElementSibling && program.previousElementSibling.querySelector("div.highlight");
+    const block = program.previousElementSibling?.querySelector("div.highlight");
     if (!block) return;
     const button = document.createElement("button");
     button.type = "button";

@@ -25,10 +25,16 @@
     function pin(row) {
       pinned = row === pinned ? null : row;
       light(pinned);
-      if (!pinned) return void (said.textContent = "Nothing chosen.");
+      if (!pinned) {
+        said.textContent = "Nothing chosen.";
+        return;
+      }
       const found = [...view.querySelectorAll(".jgs-t")].map((pane) => {
         const lit = pane.querySelectorAll(".on");
-        if (lit.length && !pane.contains(pinned)) pane.scrollTop += lit[0].getBoundingClientRect().top - pane.getBoundingClientRect().top - pane.clientHeight / 3;
+        if (lit.length && !pane.contains(pinned)) {
+          const distance = lit[0].getBoundingClientRect().top - pane.getBoundingClientRect().top;
+          pane.scrollTop += distance - pane.clientHeight / 3;
+        }
         return `${pane.getAttribute("aria-label").split(":")[0]}: ${lit.length} line${lit.length === 1 ? "" : "s"}`;
       });
       said.textContent = `Chosen. ${found.join(", ")}.`;

@@ -1,26 +1,26 @@
-"""Look over a jitted function as a doctor would, and say what costs time or memory for nothing."""
+"""Check a jitted function for avoidable costs."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import jax
 import jax.stages
 
-from jitguide._anew import unbound
-from jitguide._arguments import donates_any
-from jitguide._callables import require_jitted
+from jitguide._arguments import refuse_deleted
+from jitguide._callables import reached, require_jitted
 from jitguide._check import jaxpr_scan, rules
-from jitguide._check.costs import Costs, compile_costs, run_costs
 from jitguide._check.rules import Finding
-from jitguide._display import html_table
+from jitguide._display import AsData, Table, duration
 from jitguide._jax import NO_OPTIONS, at_top_level, jit_options
-from jitguide._timing.inputs import refuse_deleted
-from jitguide._watch.signature import Signature, show, signature_of
-from jitguide._watch.watch import Watched
+from jitguide._text import show
+from jitguide._timing.compare import time_alone
+from jitguide._timing.phases import FirstCall, Phases, first_call
+from jitguide._watch.signature import Signature, signature_of
 
 LOOKED_AT = (
     "retraces",
@@ -31,26 +31,29 @@ LOOKED_AT = (
     "host round trips",
     "break-even",
 )
-_UNKNOWN = (
-    "the function was compiled before, so the time of its compile is not known. A new process, without the "
-    "persistent cache, can tell."
-)
+_NO_BREAK_EVEN = "Break-even was not looked at: {}"
+# Seconds for timing a jitted call, and as many for a plain one.
+_BUDGET = 0.02
+# A plain call this slow is not repeated for a better figure.
+_LONG = 1.0
 
 
 @dataclass(frozen=True)
-class Findings:
+class Findings(AsData):
     """What `check` found.
 
     Attributes:
         function: Name of the function.
         findings: The findings; empty if all is well.
-        costs: Seconds of the phases and of one call; None where not measured.
+        phases: Where the time of a first call goes, and that of a later one; None if it was not run.
+        plain: Seconds of a call without jit; None if it was not timed.
         notes: What could not be looked at, and what else to bear in mind.
     """
 
     function: str
     findings: tuple[Finding, ...]
-    costs: Costs
+    phases: Phases | None = None
+    plain: float | None = None
     notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Finding]:
@@ -65,13 +68,17 @@ class Findings:
         return tuple(finding.kind for finding in self.findings)
 
     def _notes(self) -> list[str]:
-        return [line for line in (str(self.costs), *self.notes) if line]
+        if self.phases is None:
+            return list(self.notes)
+        steps = {step: getattr(self.phases, step) for step in ("trace", "lower", "compile")}
+        steps |= {"a jitted call": self.phases.steady, "a plain call": self.plain}
+        known = [f"{name} {duration(value)}" for name, value in steps.items() if value is not None]
+        return [f"Roughly: {', '.join(known)}.", *self.notes]
 
     def _title(self) -> str:
         count = len(self.findings)
         if not count:
-            judged = self.costs.break_even is not None
-            looked_at = [what for what in LOOKED_AT if judged or what != "break-even"]
+            looked_at = [what for what in LOOKED_AT if self.plain is not None or what != "break-even"]
             return f"{self.function}: nothing found. Looked at {', '.join(looked_at)}."
         return f"{self.function}: {count} finding{'s' if count > 1 else ''}"
 
@@ -85,28 +92,29 @@ class Findings:
     def _repr_html_(self) -> str:
         header = ["finding", "what", "what to do", "page"]
         rows = [[f.kind, f.sentence, f.advice, f.page] for f in self.findings]
-        return html_table(header, rows, title=self._title(), notes=self._notes())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the findings as JSON-ready data."""
-        return asdict(self) | {"findings": [asdict(f) for f in self.findings]}
+        return Table(header, rows, title=self._title(), notes=self._notes()).html()
 
 
 def check(
-    fn: Callable, /, *args: Any, calls: Sequence[Sequence[Any]] = (), run: bool = True, **kwargs: Any
+    fn: Callable[..., Any],
+    /,
+    *args: Any,
+    calls: Sequence[Sequence[Any]] = (),
+    run: bool = True,
+    **kwargs: Any,
 ) -> Findings:
     """Return what in a jitted function costs time or memory for nothing, found from example calls.
 
     Donated example arguments are copied first, so they stay usable. A function that calls back to Python is
-    traced and compiled, never run. After how many calls the compile is earned back is known only if the
-    function had not been compiled before.
+    traced and lowered, never run. To find after how many calls jit pays off, the function is compiled once
+    more, as by `phases`, and timed beside the plain one.
 
     Args:
         fn: A jitted function.
         args: Positional arguments of one example call, or `jax.ShapeDtypeStruct` in place of arrays.
         calls: Further example calls as tuples of positional arguments: real calls show real retraces. Without
             `args` and `kwargs`, the first of them is the example that is looked at closely.
-        run: Whether the function may be run, jitted and plain, to find the break-even.
+        run: Whether the function may be compiled and run, jitted and plain, to find the break-even.
         kwargs: Keyword arguments of the example call, and of all `calls`.
 
     Raises:
@@ -122,40 +130,43 @@ def check(
         >>> check(double, jnp.ones(3), calls=[(jnp.ones(4),)], run=False).kinds
         ('retrace',)
     """
-    fn, bound = _unwrap(fn)
-    taken = _taken_as_options(fn, calls, run)
+    jitted, bound, named = _unwrap(fn)
+    taken = _taken_as_options(jitted, calls, run)
     examples = [bound + call for call in _validated(calls)]
     if args or kwargs or not examples:
         examples.insert(0, bound + args)
-    signatures = [_signature(fn, example, kwargs, taken) for example in examples]
-    name, first, signature = getattr(fn, "__name__", "fn"), examples[0], signatures[0]
+    kwargs = {**named, **kwargs}
+    signatures = [_signature(jitted, example, kwargs, taken) for example in examples]
+    name, first, signature = getattr(jitted, "__name__", "fn"), examples[0], signatures[0]
     found, notes = [*rules.retraces(name, signatures), *rules.statics(signatures)], taken
     if not all(rules.is_hashable(a.value) for a in signature.arguments.values() if a.static):
         notes.append("Nothing else was looked at: it cannot be traced.")
-        return Findings(name, tuple(found), Costs(), tuple(notes))
-    costs, traced, lowered = compile_costs(fn, first, kwargs)
+        return Findings(name, tuple(found), notes=tuple(notes))
+    traced = jitted.trace(*first, **kwargs)
+    lowered = traced.lower()
     found += [
         *rules.carries(signature, traced),
-        *rules.constants(fn, traced),
+        *rules.constants(jitted, traced),
         *rules.unrolled(traced),
-        *rules.donation(fn, signature, lowered),
+        *rules.donation(jitted, signature, lowered),
     ]
-    notes += _blind_spots(fn, traced.jaxpr)
+    notes += _blind_spots(jitted, traced.jaxpr)
     host = jaxpr_scan.host_calls(traced.jaxpr)
     found += rules.host(host)
-    hidden = _why_not_run(host, first, kwargs)
-    if run and not hidden:
-        refuse_deleted((first, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
-        costs = run_costs(costs, fn, first, kwargs, copy=donates_any(lowered.args_info))
-        found += rules.break_even(costs)
-        if costs.break_even is None:
-            hidden = "JAX does not tell the plain function." if costs.plain is None else _UNKNOWN
-    if run and hidden:
-        notes.append(f"Break-even was not looked at: {hidden}")
-    return Findings(name, tuple(found), costs, tuple(notes))
+    if not run:
+        return Findings(name, tuple(found), notes=tuple(notes))
+    if hidden := _why_not_run(host, first, kwargs):
+        return Findings(name, tuple(found), notes=(*notes, _NO_BREAK_EVEN.format(hidden)))
+    refuse_deleted((first, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
+    phases, plain, hidden = _timed(jitted, first, kwargs)
+    if plain is None:
+        notes = [*notes, _NO_BREAK_EVEN.format(hidden)]
+    else:
+        found += rules.break_even(phases, plain)
+    return Findings(name, tuple(found), phases, plain, (*notes, *phases.notes))
 
 
-def _blind_spots(fn: Callable, jaxpr: Any) -> Iterator[str]:
+def _blind_spots(fn: Any, jaxpr: Any) -> Iterator[str]:
     """Yield a note for each rule that lacks what JAX keeps private."""
     if jit_options(fn) is None:
         yield f"{NO_OPTIONS}, so static values were not looked at."
@@ -163,7 +174,31 @@ def _blind_spots(fn: Callable, jaxpr: Any) -> Iterator[str]:
         yield "Unrolled loops were not looked at: JAX does not expose the lines that an operation came from."
 
 
-def _why_not_run(host: list, args: tuple, kwargs: dict[str, Any]) -> str:
+def _timed(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Phases, float | None, str]:
+    """Return the phases, the seconds of a plain call, and why these are not known if they are not."""
+    call = first_call(fn, args, kwargs)
+    steady = time_alone(call.fn, call.fresh, once=call.donates, budget=_BUDGET)
+    plain = getattr(fn, "__wrapped__", None)
+    if plain is None:
+        return call.phases(steady), None, "JAX does not expose the plain function."
+    try:
+        return call.phases(steady), _seconds_of_plain(plain, call, steady), ""
+    except Exception as error:  # what works on tracers may fail on arrays
+        return call.phases(steady), None, f"the plain function raised {type(error).__name__}."
+
+
+def _seconds_of_plain(plain: Callable[..., Any], call: FirstCall, steady: float) -> float:
+    for _ in range(2):  # the first call compiles each of the operations
+        args, kwargs = call.fresh()
+        start = perf_counter()
+        jax.block_until_ready(plain(*args, **kwargs))
+        seconds = perf_counter() - start
+        if seconds < _LONG:
+            return call.seconds_of(plain, steady, check=None, budget=_BUDGET)
+    return seconds
+
+
+def _why_not_run(host: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     if host:
         return "the function calls back to Python, so it was not run."
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves((args, kwargs))):
@@ -173,25 +208,24 @@ def _why_not_run(host: list, args: tuple, kwargs: dict[str, Any]) -> str:
     return ""
 
 
-def _unwrap(fn: Any) -> tuple[Callable, tuple]:
-    """Return the jitted function, and the object if it is a method of one."""
-    fn, bound = unbound(fn)
-    fn = fn._fn if isinstance(fn, Watched) else fn
+def _unwrap(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Return the jitted function, and the arguments that are bound to it."""
+    fn, bound, named = reached(fn)
     require_jitted("check(fn, ...)", fn)
-    if at_top_level() is False:
+    if not at_top_level():
         raise RuntimeError(
             "check(fn, ...) compiles and runs the function, which cannot be done inside a function that is "
             "being traced. Call it outside of jit, grad and vmap."
         )
-    return fn, bound
+    return fn, bound, named
 
 
-def _taken_as_options(fn: Callable, calls: Any, run: Any) -> list[str]:
+def _taken_as_options(fn: Callable[..., Any], calls: Any, run: Any) -> list[str]:
     """Return a note for each option given that is a parameter of the function as well."""
     try:
-        parameters = inspect.signature(fn).parameters
+        parameters = set(inspect.signature(fn).parameters)
     except (TypeError, ValueError):  # a few callables of C have no signature
-        parameters = {}
+        parameters = set()
     given = {"calls": not (isinstance(calls, tuple) and not calls), "run": run is not True}
     notes = [
         f"`{name}` is an option of `check` and did not reach the function. To pass one on, check "
@@ -205,7 +239,7 @@ def _taken_as_options(fn: Callable, calls: Any, run: Any) -> list[str]:
     return notes
 
 
-def _validated(calls: Any) -> list[tuple]:
+def _validated(calls: Any) -> list[tuple[Any, ...]]:
     """Return the example calls as tuples of positional arguments."""
     for call in calls if isinstance(calls, list | tuple) else (calls,):
         if not isinstance(call, list | tuple):
@@ -216,7 +250,9 @@ def _validated(calls: Any) -> list[tuple]:
     return [tuple(call) for call in calls]
 
 
-def _signature(fn: Callable, args: tuple, kwargs: dict[str, Any], taken: list[str]) -> Signature:
+def _signature(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], taken: list[str]
+) -> Signature:
     """Return the signature of an example call, after testing that JAX can trace its arguments."""
     name = getattr(fn, "__name__", "fn")
     try:

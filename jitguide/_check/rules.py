@@ -12,11 +12,12 @@ import jax
 
 from jitguide import _jaxprs
 from jitguide._check import jaxpr_scan
-from jitguide._check.costs import Costs
-from jitguide._display import duration, significant, size
+from jitguide._display import AsData, duration, significant, size
 from jitguide._stages.compiled_info import short_type
+from jitguide._text import show
+from jitguide._timing.phases import Phases
 from jitguide._watch.reasons import COMPILE, TRACE, Reason
-from jitguide._watch.signature import Leaf, Signature, show
+from jitguide._watch.signature import Leaf, Signature
 from jitguide._watch.signature_diff import by_identity, differences, reason_for
 
 # Below one MiB neither a copy of an array in the program nor a second buffer is worth a change.
@@ -35,7 +36,7 @@ PAGES = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(AsData):
     """One thing that costs time or memory: what it is, what to do, and the page of the guide about it."""
 
     kind: str
@@ -125,7 +126,7 @@ def _alike(leaf: Leaf, out: Any) -> bool:
     return leaf.shape == tuple(out.shape) and leaf.dtype == str(out.dtype)
 
 
-def constants(fn: Callable, traced: Any) -> Iterator[Finding]:
+def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     """Find large arrays that the function captured instead of receiving them."""
     large = [c for c in _jaxprs.constants(traced.jaxpr) if c.nbytes >= WORTH_BYTES]
     if large:
@@ -138,7 +139,7 @@ def constants(fn: Callable, traced: Any) -> Iterator[Finding]:
         )
 
 
-def _captured_names(fn: Callable) -> dict[int, str]:
+def _captured_names(fn: Callable[..., Any]) -> dict[int, str]:
     try:
         found = inspect.getclosurevars(getattr(fn, "__wrapped__", fn))
     except (TypeError, ValueError):
@@ -161,7 +162,7 @@ def unrolled(traced: Any) -> Iterator[Finding]:
         )
 
 
-def option(kind: str, fn: Callable, signature: Signature, name: str) -> str:
+def option(kind: str, fn: Callable[..., Any], signature: Signature, name: str) -> str:
     """Return the option of jit that picks an argument, "static" or "donate": by name where jit can."""
     try:
         parameter = inspect.signature(fn).parameters.get(name)
@@ -173,7 +174,7 @@ def option(kind: str, fn: Callable, signature: Signature, name: str) -> str:
     return f"{kind}_argnames={name!r}"
 
 
-def donation(fn: Callable, signature: Signature, lowered: Any) -> Iterator[Finding]:
+def donation(fn: Callable[..., Any], signature: Signature, lowered: Any) -> Iterator[Finding]:
     """Find arguments whose memory a result could take over."""
     leaves = [(a.name, leaf) for a in signature.arguments.values() if not a.static for leaf in a.leaves]
     infos = jax.tree.leaves(lowered.args_info)
@@ -200,7 +201,7 @@ def donation(fn: Callable, signature: Signature, lowered: Any) -> Iterator[Findi
 
 def _bytes(leaf: Leaf) -> int:
     try:
-        return math.prod(leaf.shape) * jax.numpy.dtype(leaf.dtype).itemsize
+        return math.prod(leaf.shape) * int(jax.numpy.dtype(leaf.dtype).itemsize)
     except TypeError:  # such as a key of random numbers, whose dtype is JAX's own
         return 0
 
@@ -217,17 +218,17 @@ def host(calls: Sequence[tuple[str, bool]]) -> Iterator[Finding]:
         )
 
 
-def break_even(costs: Costs) -> Iterator[Finding]:
-    """Find a program that earns its compile back late, or never."""
-    calls = costs.break_even
-    if calls is None or calls < MANY_CALLS:
+def break_even(phases: Phases, plain: float) -> Iterator[Finding]:
+    """Find a function whose first call is earned back late, or never; `plain` is the seconds without jit."""
+    calls = phases.break_even(plain)
+    if calls < MANY_CALLS:
         return
     end = f"the compile is earned back only after about {significant(calls, 1)} calls"
     if math.isinf(calls):
         end = "no clear gain, so the compile is not earned back"
     yield _finding(
         "break-even",
-        f"A jitted call takes {duration(costs.jitted)}, a plain one {duration(costs.plain)}: {end}.",
+        f"A jitted call takes {duration(phases.steady)}, a plain one {duration(plain)}: {end}.",
         "Jit a larger part of the program, so that one call does more, or leave jit out.",
     )
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from jitguide import _display
 
@@ -53,7 +52,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(_display.AsData):
     """What the catalogue says about an error or a text.
 
     Attributes:
@@ -101,7 +100,3 @@ class Explanation:
             f"<p>{e(self.cost)}</p><p>Page: {e(self.page)}</p>"
             + (f"<p>See also: {e(', '.join(self.others))}</p>" if self.others else "")
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the explanation as data that `json.dumps` accepts."""
-        return {**asdict(self), "others": list(self.others)}

@@ -64,8 +64,8 @@ _ENVIRONMENT = (
 _WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*'|["'].*)+""")
 
 
-@dataclass(frozen=True)
-class DeviceReport:
+@dataclass(frozen=True, repr=False)
+class DeviceReport(_display.Displayed):
     """What ran a measurement.
 
     Attributes:
@@ -120,11 +120,8 @@ class DeviceReport:
         ]
         return [*rows, ("problem", self.problem)] if self.problem else rows
 
-    def __repr__(self) -> str:
-        return _display.table(["what", "value"], self._rows())
-
-    def _repr_html_(self) -> str:
-        return _display.html_table(["what", "value"], self._rows())
+    def _table(self) -> _display.Table:
+        return _display.Table(["what", "value"], self._rows())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as data that `json.dumps` accepts."""

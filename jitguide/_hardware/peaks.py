@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from jitguide import _display
+from jitguide._arguments import refuse_tracing
 from jitguide._hardware.device_report import memory_limit
-from jitguide._timing.inputs import refuse_tracing
 
 _MIB = 2**20
 # Sizes of one array. Below 1 MiB the cost of a call dominates. On a CPU 64 MiB is beyond all caches of common
@@ -34,7 +34,7 @@ _LONGEST_CALL = 0.2
 
 
 @dataclass(frozen=True)
-class CopyPeak:
+class CopyPeak(_display.AsData):
     """The highest rate seen for arrays of one size.
 
     Attributes:
@@ -47,7 +47,7 @@ class CopyPeak:
 
 
 @dataclass(frozen=True)
-class MatmulPeak:
+class MatmulPeak(_display.AsData):
     """The highest rate seen for products of square matrices of one type.
 
     Attributes:
@@ -61,8 +61,8 @@ class MatmulPeak:
     flops_per_second: float
 
 
-@dataclass(frozen=True)
-class Peaks:
+@dataclass(frozen=True, repr=False)
+class Peaks(_display.Displayed, _display.AsData):
     """The measured ceilings of one device.
 
     Attributes:
@@ -93,24 +93,9 @@ class Peaks:
         ]
         return copies + matmuls
 
-    def __repr__(self) -> str:
-        return _display.table(["peak", "size", "rate"], self._rows(), numeric=[1, 2], title=self._title())
-
-    def _repr_html_(self) -> str:
-        return _display.html_table(
-            ["peak", "size", "rate"], self._rows(), numeric=[1, 2], title=self._title()
-        )
-
-    def _title(self) -> str:
-        return f"Best of short bursts on {self.device}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the peaks as data that `json.dumps` accepts, in bytes and seconds."""
-        return {
-            **asdict(self),
-            "copies": [asdict(c) for c in self.copies],
-            "matmuls": [asdict(m) for m in self.matmuls],
-        }
+    def _table(self) -> _display.Table:
+        title = f"Best of short bursts on {self.device}"
+        return _display.Table(["peak", "size", "rate"], self._rows(), numeric=[1, 2], title=title)
 
 
 def rate(per_second: float, unit: str) -> str:
@@ -175,7 +160,6 @@ _known: dict[tuple[Any, Any, bool], Peaks] = {}
 
 
 def _measure(device: Any, quick: bool) -> Peaks:
-
     bursts = _QUICK_BURSTS if quick else _THOROUGH_BURSTS
     on_cpu = device.platform == "cpu"
     with jax.default_device(device):
@@ -203,7 +187,6 @@ def copier(nbytes: int, device: Any = None) -> Callable[[], Any]:
 def _into_donated(
     program: Callable[..., Any], shape: tuple[int, ...], dtype: str, device: Any = None
 ) -> Callable[[], Any]:
-
     source, out = jnp.ones(shape, dtype, device=device), jnp.zeros(shape, dtype, device=device)
 
     def step() -> Any:
@@ -215,7 +198,6 @@ def _into_donated(
 
 
 def _copy_peak(nbytes: int, bursts: int) -> CopyPeak:
-
     scale = jax.jit(lambda source, _: source * 1.5, donate_argnums=1, keep_unused=True)
     steps = (copier(nbytes), _into_donated(scale, (nbytes // 4,), "float32"))
     best = min(best_seconds(step, bursts) for step in steps)
@@ -223,7 +205,6 @@ def _copy_peak(nbytes: int, bursts: int) -> CopyPeak:
 
 
 def _matmul_peak(dtype: str, sizes: tuple[int, ...], bursts: int) -> MatmulPeak:
-
     product = jax.jit(lambda a, _: a @ a, donate_argnums=1, keep_unused=True)
     found = MatmulPeak(dtype, sizes[0], 0.0)
     for size in sizes:

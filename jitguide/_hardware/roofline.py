@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import jax
 
 from jitguide import _display
-from jitguide._anew import unbound
-from jitguide._callables import hint_at_static, require_function
+from jitguide._arguments import refuse_deleted, refuse_tracing
+from jitguide._callables import hint_at_static, is_jitted, reached, require_function
 from jitguide._hardware import program_cost
 from jitguide._hardware.peaks import CopyPeak, MatmulPeak, copier, peaks, rate
 from jitguide._jax import compiled_text, cost_analysis, has_loop
 from jitguide._timing.compare import compare
-from jitguide._timing.inputs import refuse_deleted, refuse_tracing
 from jitguide._timing.statistics import Ratio
-from jitguide._watch.watch import Watched
 
 # Below this the cost of a call is most of the time of a copy: on a CPU a call took about 10 µs when measured,
 # and a copy of 1 MiB as long.
@@ -38,8 +36,8 @@ _COUNT_NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class Roofline:
+@dataclass(frozen=True, repr=False)
+class Roofline(_display.Displayed, _display.AsData):
     """One function against the ceilings of the device.
 
     Attributes:
@@ -67,6 +65,7 @@ class Roofline:
     matmul_peak: MatmulPeak | None
     device: str
     notes: tuple[str, ...] = ()
+    _derived: ClassVar = ("bytes_moved", "passes", "bandwidth_fraction", "flops_fraction", "bound_by")
 
     @property
     def bytes_moved(self) -> int:
@@ -118,21 +117,9 @@ class Roofline:
             ("nearer ceiling", self.bound_by or _MISSING, ""),
         ]
 
-    def __repr__(self) -> str:
-        return _display.table(
-            ["what", "amount", "against"], self._rows(), title=self._headline(), notes=self.notes
-        )
-
-    def _repr_html_(self) -> str:
-        return _display.html_table(
-            ["what", "amount", "against"], self._rows(), title=self._headline(), notes=self.notes
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as data that `json.dumps` accepts, in bytes and seconds."""
-        derived = ("bytes_moved", "passes", "bandwidth_fraction", "flops_fraction", "bound_by")
-        values = {name: getattr(self, name) for name in derived}
-        return {**asdict(self), **values, "notes": list(self.notes)}
+    def _table(self) -> _display.Table:
+        header = ["what", "amount", "against"]
+        return _display.Table(header, self._rows(), title=self._headline(), notes=self.notes)
 
 
 def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
@@ -167,14 +154,14 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
         (1048576, 1048576)
     """
     require_function("roofline(fn, ...)", fn)
-    fn, owner = unbound(fn)
-    fn, args = fn._fn if isinstance(fn, Watched) else fn, (*owner, *args)
+    fn, bound, named = reached(fn)
+    args, kwargs = (*bound, *args), {**named, **kwargs}
     _refuse_arguments((args, kwargs))
     with jax.disable_jit(False):
-        return _measured(fn if hasattr(fn, "lower") else jax.jit(fn), args, kwargs)
+        return _measured(fn if is_jitted(fn) else jax.jit(fn), args, kwargs)
 
 
-def _measured(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Roofline:
+def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roofline:
     lowered = _lower(jitted, args, kwargs)
     program_cost.refuse_donation(lowered)
     compiled = lowered.compile()
@@ -224,7 +211,7 @@ def _percent(fraction: float | None, peak: str) -> str:
     return _MISSING if fraction is None else f"{_display.significant(100 * fraction)} % of {peak}"
 
 
-def _lower(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def _lower(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         return jitted.lower(*args, **kwargs)
     except TypeError as error:
@@ -232,7 +219,7 @@ def _lower(jitted: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         raise
 
 
-def _refuse_arguments(arguments: tuple[tuple, dict[str, Any]]) -> None:
+def _refuse_arguments(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
     refuse_tracing("roofline", arguments)
     refuse_deleted(arguments, "Make it again.")
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(arguments)):

@@ -71,7 +71,7 @@ def _trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise
     # JAX turns a captured tracer into one more input, so that the program is not the reader's.
     captured = _jax.captured(traced)
-    if captured is None and _jax.at_top_level() is False:
+    if captured is None and not _jax.at_top_level():
         raise RuntimeError(f"{_TRACED}. {_OUTSIDE}")
     _refuse_tracers("a captured value", captured or ())
     return traced

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 from jitguide import _display
+from jitguide._display import AsData
 from jitguide._stages.model import NAMES, TITLES, Line, Stage
 
 _CONTEXT = 2
@@ -21,7 +22,7 @@ _SAME_BUT_CUT = "(no difference in what is shown; the values of long constants a
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class StagesDiff:
+class StagesDiff(AsData):
     """The difference of two results.
 
     Attributes:
@@ -38,14 +39,12 @@ class StagesDiff:
     operations: dict[str, dict[str, tuple[int, int]]]
     cut: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON-serialisable data."""
-        lines = {name: [list(line) for line in lines] for name, lines in self.lines.items()}
-        operations = {name: {op: list(n) for op, n in ops.items()} for name, ops in self.operations.items()}
-        return {"names": list(self.names), "lines": lines, "operations": operations, "cut": list(self.cut)}
-
     def __repr__(self) -> str:
-        blocks = [f"stages: {self.names[0]} (-) and {self.names[1]} (+)", self._counts(_display.table)]
+        counts = self._counts()
+        blocks = [
+            f"stages: {self.names[0]} (-) and {self.names[1]} (+)",
+            counts.text() if counts.rows else "",
+        ]
         for name in NAMES:
             body = [f"{sign} {text}".rstrip() for sign, text in self.lines[name]] or [self._same(name)]
             blocks.append("\n".join([TITLES[name], *body]))
@@ -54,18 +53,19 @@ class StagesDiff:
     def _same(self, name: str) -> str:
         return _SAME_BUT_CUT if name in self.cut else _SAME
 
-    def _counts(self, render: Any) -> str:
+    def _counts(self) -> _display.Table:
         rows = [
             [TITLES[name].split(":")[0], op, before, after, f"{after - before:+d}"]
             for name in NAMES
             for op, (before, after) in self.operations[name].items()
         ]
         header = ["stage", "operation", "before", "after", "change"]
-        return render(header, rows, numeric=[2, 3, 4]) if rows else ""
+        return _display.Table(header, rows, numeric=[2, 3, 4])
 
     def _repr_html_(self) -> str:
         title = _display.escape(f"stages: {self.names[0]} (−) and {self.names[1]} (+)")
-        parts = [f"<p><strong>{title}</strong></p>", self._counts(_display.html_table)]
+        counts = self._counts()
+        parts = [f"<p><strong>{title}</strong></p>", counts.html() if counts.rows else ""]
         for name in NAMES:
             body = "".join(_html_line(sign, text) for sign, text in self.lines[name])
             text = f"<pre>{body}</pre>" if body else f"<p>{self._same(name)}</p>"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import ClassVar
+
+from jitguide._display import AsData
 
 NAMES = ("source", "jaxpr", "stablehlo", "hlo")
 
@@ -16,7 +18,7 @@ TITLES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Line:
+class Line(AsData):
     """One line of one text, and the equations it stands for.
 
     Attributes:
@@ -37,17 +39,14 @@ class Line:
     note: str = ""
     block: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the line as JSON-serialisable data."""
-        return {**dataclasses.asdict(self), "equations": sorted(self.equations), "source": list(self.source)}
-
 
 @dataclasses.dataclass(frozen=True)
-class Stage:
+class Stage(AsData):
     """One of the four texts: its lines, and `text`, the same as one string."""
 
     name: str
     lines: tuple[Line, ...]
+    _derived: ClassVar = ("title",)
 
     @property
     def title(self) -> str:
@@ -68,13 +67,9 @@ class Stage:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the stage as JSON-serialisable data."""
-        return {"name": self.name, "title": self.title, "lines": [line.to_dict() for line in self.lines]}
-
 
 @dataclasses.dataclass(frozen=True)
-class Equation:
+class Equation(AsData):
     """One equation of the jaxpr, once per place that it is called from.
 
     Attributes:
@@ -99,13 +94,9 @@ class Equation:
     detail: str = ""
     fusions: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the equation as JSON-serialisable data."""
-        return {**dataclasses.asdict(self), "fusions": list(self.fusions)}
-
 
 @dataclasses.dataclass(frozen=True)
-class Fusion:
+class Fusion(AsData):
     """One fusion of the optimized HLO: several operations that run as one kernel.
 
     Attributes:
@@ -123,18 +114,9 @@ class Fusion:
     equations: frozenset[int]
     source: tuple[int, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fusion as JSON-serialisable data."""
-        lists = {
-            "operations": list(self.operations),
-            "equations": sorted(self.equations),
-            "source": list(self.source),
-        }
-        return {"name": self.name, "kind": self.kind, **lists}
-
 
 @dataclasses.dataclass(frozen=True)
-class Constant:
+class Constant(AsData):
     """An array that the function captured: it is part of the program, not an argument.
 
     Attributes:
@@ -144,7 +126,3 @@ class Constant:
 
     type: str
     bytes: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the constant as JSON-serialisable data."""
-        return dataclasses.asdict(self)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from jitguide._display import AsData
 from jitguide._stages.model import NAMES, Constant, Equation, Fusion, Stage
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Stages:
+class Stages(AsData):
     """The four texts of one function on its way to the machine, line linked to line.
 
     Attributes:
@@ -76,18 +77,8 @@ class Stages:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON-serialisable data."""
-        return {
-            "name": self.name,
-            "stages": {name: getattr(self, name).to_dict() for name in NAMES},
-            "equations": [e.to_dict() for e in self.equations],
-            "fusions": [f.to_dict() for f in self.fusions],
-            "operations": dict(self.operations),
-            "cost": dict(self.cost),
-            "memory": dict(self.memory),
-            "constants": [c.to_dict() for c in self.constants],
-            "donated": list(self.donated),
-            "notes": list(self.notes),
-        }
+        data = super().to_dict()
+        return {"stages": {name: data.pop(name) for name in NAMES}, **data}
 
     def __repr__(self) -> str:
         from jitguide._stages.text_view import summary

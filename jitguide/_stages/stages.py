@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
-from jitguide._callables import require_function
-from jitguide._stages.model import Constant, Equation, Fusion, Line, Stage
-from jitguide._stages.result import Stages, View
-
-__all__ = ["Constant", "Equation", "Fusion", "Line", "Stage", "Stages", "View", "stages"]
+from jitguide._callables import is_jitted, reached, require_function
+from jitguide._stages.build import build
+from jitguide._stages.result import Stages
 
 
 def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
@@ -46,26 +42,7 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
         >>> print(result.jaxpr)
         { lambda ; a:f32[8]. let b:f32[8] = sin a; c:f32[8] = add b 1.0:f32[] in (c,) }
     """
-    from jitguide._stages.build import build
-
     require_function("stages(fn, ...)", fn)
-    fn, args, kwargs = _as_called(fn, args, kwargs)
-    return build(fn, fn if _is_jitted(fn) else jax.jit(fn), args, kwargs)
-
-
-def _is_jitted(fn: Any) -> bool:
-    return hasattr(fn, "trace") and hasattr(fn, "lower")
-
-
-def _as_called(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple, dict]:
-    """Return the jitted function that a call of this method or partial reaches, with all its arguments.
-
-    Wrapped in another `jax.jit`, it would lose its donated and static arguments, and `self` be a constant.
-    """
-    inner, given, named = fn, args, kwargs
-    while inspect.ismethod(inner) or isinstance(inner, functools.partial):
-        if inspect.ismethod(inner):
-            inner, given = inner.__func__, (inner.__self__, *given)
-        else:
-            inner, given, named = inner.func, (*inner.args, *given), {**inner.keywords, **named}
-    return (inner, given, named) if _is_jitted(inner) else (fn, args, kwargs)
+    inner, bound, named = reached(fn)
+    jitted = inner if is_jitted(inner) else jax.jit(inner)
+    return build(inner, jitted, (*bound, *args), {**named, **kwargs})

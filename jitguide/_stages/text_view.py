@@ -20,7 +20,7 @@ def summary(stages: Any) -> str:
         rows.append(["", "(no line shown)", *_cells(stages, orphans)])
     title = f"stages of {stages.name}"
     header = ["line", "source", "jaxpr", "StableHLO", "ended up in"]
-    table = _display.table(header, rows, numeric=[0], title=title) if rows else title
+    table = _display.Table(header, rows, numeric=[0], title=title).text() if rows else title
     return "\n".join([table, "", *counts(stages), *stages.notes])
 
 

@@ -13,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jitguide import _monitoring
+from jitguide._arguments import Arguments, deleted
 from jitguide._display import duration
-from jitguide._timing.comparison import Comparison, Timing
+from jitguide._timing.comparison import CALL_OVERHEAD, Comparison, Note, Timing, load_notes
 from jitguide._timing.engine import BLOCK, ROUNDS, Bench, Measured, measure
 from jitguide._timing.equality import Check
-from jitguide._timing.inputs import Arguments, deleted, first_calls, validate
+from jitguide._timing.inputs import first_calls, validate
 from jitguide._timing.statistics import paired_ratio
 from jitguide._timing.system_load import Busy
 
@@ -31,16 +32,12 @@ _NOTHING_BUDGET = 0.002
 # the baseline alone to run twice as often, branch predictors and caches would know it better: equal functions
 # were seen to differ by 12 %.
 _PLACES = 2
-# Half a core of other work moves times visibly; less hides in the noise.
-_BUSY = 0.5
 # Where results are thrown away, as in a check that a program runs, a tenth of the time serves.
 _BUDGET_SCALE = "JITGUIDE_BUDGET_SCALE"
-# Part of the note on the price of any call.
-NOTHING = "a jitted call that does nothing takes"
 
 
 def compare(
-    variants: Mapping[str, Callable],
+    variants: Mapping[str, Callable[..., Any]],
     /,
     *args: Any,
     baseline: str | None = None,
@@ -117,13 +114,14 @@ def compare(
         first.device,
         cores,
         (*first.notes, *_compile_notes(order, places, measured), *_notes(timings, cores)),
-        _how(timings, setup is not None, first.waited),
+        _method(timings, setup is not None, first.waited),
     )
 
 
 def _given(**options: Any) -> list[str]:
     """Return the names of the options that differ from their defaults."""
-    return [name for name, value in options.items() if value != compare.__kwdefaults__[name]]
+    defaults = compare.__kwdefaults__ or {}
+    return [name for name, value in options.items() if value != defaults[name]]
 
 
 def _timing(name: str, at: int, places: int, measured: Measured, first: dict[str, float]) -> Timing:
@@ -132,7 +130,7 @@ def _timing(name: str, at: int, places: int, measured: Measured, first: dict[str
     return Timing(name, tuple(np.exp(logs.mean(axis=0)).tolist()), measured.calls_per_block[at], first[name])
 
 
-def _fresh(setup: Callable | None, arguments: Arguments) -> Callable[[], Arguments]:
+def _fresh(setup: Callable[..., Any] | None, arguments: Arguments) -> Callable[[], Arguments]:
     if setup is None:
         return lambda: arguments
 
@@ -150,7 +148,7 @@ def _fresh(setup: Callable | None, arguments: Arguments) -> Callable[[], Argumen
 
 
 def _measure(
-    calls: list[Callable], fresh: Callable[[], Arguments], once: bool, budget: float, seed: int = 0
+    calls: list[Callable[..., Any]], fresh: Callable[[], Arguments], once: bool, budget: float, seed: int = 0
 ) -> Measured:
     """Run the engine with the real instruments."""
     budget *= _budget_scale()
@@ -195,39 +193,31 @@ def _compile_notes(order: list[str], places: int, measured: Measured) -> list[st
 
 
 def _notes(timings: tuple[Timing, ...], cores: float | None) -> list[str]:
-    notes, nothing = [], _seconds_of_nothing()
+    notes, nothing = list[str](), _seconds_of_nothing()
     near = [repr(timing.name) for timing in timings if timing.median < _NEAR_NOTHING * nothing]
     if near:
-        notes.append(f"{', '.join(near)}: {NOTHING} {duration(nothing)} here.")
+        text = f"{', '.join(near)}: a jitted call that does nothing takes {duration(nothing)} here."
+        notes.append(Note(text, CALL_OVERHEAD))
     if timings[0].n < ROUNDS:
         notes.append(
             f"Only {timings[0].n} rounds fitted, so intervals are wide. A larger `budget` gives more."
         )
     if jax.config.jax_disable_jit:
         notes.append("`jax_disable_jit` is on: jitted variants run one operation at a time.")
-    return [*notes, *busy_notes(cores)]
+    return [*notes, *load_notes(cores)]
 
 
-def busy_notes(cores: float | None, bound: str = "") -> list[str]:
-    """Return a note if other programs used many cores; `bound` stands before their number."""
-    if cores is None or cores < _BUSY:
-        return []
-    return [f"Other programs kept {bound}{cores:.1f} cores busy: trust the ratios more than the times."]
-
-
-@jax.jit
-def _nothing(x: jax.Array) -> jax.Array:
-    return x
+_nothing = jax.jit(lambda x: x)
 
 
 def _seconds_of_nothing() -> float:
     """Return the seconds of a jitted call that returns its argument, with the wait: the price of any call."""
     with jax.transfer_guard("allow"):  # a guard is about what the variants do, and this is not their doing
-        arguments = ((jax.block_until_ready(jnp.float32(0)),), {})
+        arguments: Arguments = ((jax.block_until_ready(jnp.float32(0)),), {})
     return time_alone(_nothing, lambda: arguments, once=False, budget=_NOTHING_BUDGET)
 
 
-def time_alone(fn: Callable, fresh: Callable[[], Arguments], once: bool, budget: float) -> float:
+def time_alone(fn: Callable[..., Any], fresh: Callable[[], Arguments], once: bool, budget: float) -> float:
     """Return the median seconds of a call, warm and with the wait.
 
     Args:
@@ -239,11 +229,11 @@ def time_alone(fn: Callable, fresh: Callable[[], Arguments], once: bool, budget:
     return float(np.median(_measure([fn], fresh, once, budget).seconds[0]))
 
 
-def _how(timings: tuple[Timing, ...], has_setup: bool, waited: bool) -> str:
+def _method(timings: tuple[Timing, ...], has_setup: bool, waited: bool) -> tuple[str, ...]:
     if has_setup:
         blocks = "fresh arguments for every call"
     elif all(timing.calls_per_block == 1 for timing in timings):
         blocks = "one call a block"
     else:
         blocks = f"{BLOCK * 1e6:.0f} µs blocks"
-    return ", ".join(["warm", "interleaved", *(["waits included"] if waited else []), blocks])
+    return ("warm", "interleaved", *(["waits included"] if waited else []), blocks)

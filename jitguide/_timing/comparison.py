@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from jitguide import _display
+from jitguide._display import AsData, Displayed, Table, duration
 from jitguide._timing.statistics import FLOOR, Ratio, judge, paired_ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Half a core of other work moves times visibly; less hides in the noise.
+_BUSY = 0.5
 _HEADER = ("variant", "time (10–90 %)", "speed-up (95 %)", "verdict")
 
 
 @dataclass(frozen=True)
-class Timing:
+class Timing(AsData):
     """How long one variant takes.
 
     Attributes:
@@ -32,6 +34,7 @@ class Timing:
     seconds: tuple[float, ...] = field(repr=False)
     calls_per_block: int
     first_call: float
+    _derived: ClassVar = ("median", "low", "high", "n")
 
     @cached_property
     def median(self) -> float:
@@ -54,16 +57,39 @@ class Timing:
         return len(self.seconds)
 
     def __str__(self) -> str:
-        return f"{_display.duration(self.median)} ({_span(self.low, self.high)})"
+        return f"{duration(self.median)} ({_span(self.low, self.high)})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary, without the seconds of each block, as data that `json.dumps` accepts."""
-        names = ("name", "median", "low", "high", "n", "calls_per_block", "first_call")
-        return {name: getattr(self, name) for name in names}
+        data = super().to_dict()
+        del data["seconds"]
+        return data
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Note(str):
+    """A sentence of `notes` with its kind, so that code need not read its words."""
+
+    kind: str
+
+    def __new__(cls, sentence: str, kind: str = "") -> Note:
+        note = super().__new__(cls, sentence)
+        note.kind = kind
+        return note
+
+
+CALL_OVERHEAD, SYSTEM_LOAD = "call overhead", "system load"
+
+
+def load_notes(cores: float | None, bound: str = "") -> list[Note]:
+    """Return a note if other programs used many cores; `bound` stands before their number."""
+    if cores is None or cores < _BUSY:
+        return []
+    text = f"Other programs kept {bound}{cores:.1f} cores busy: trust the ratios more than the times."
+    return [Note(text, SYSTEM_LOAD)]
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Displayed, AsData):
     """Times of several variants, taken side by side.
 
     Trust the ratios: both of their times come from the same moments. Times move with what else the machine
@@ -84,7 +110,7 @@ class Comparison:
     device: str
     busy_cores: float | None = None
     notes: tuple[str, ...] = ()
-    _how: str = "warm, interleaved, waits included"
+    _method: tuple[str, ...] = ("warm", "interleaved", "waits included")
 
     def __getitem__(self, name: str) -> Timing:
         for timing in self.timings:
@@ -134,27 +160,17 @@ class Comparison:
 
     def _below(self) -> list[str]:
         itself = f"; baseline against itself {self.control.value:.3f} (should be 1)" if self.control else ""
-        return [*self.notes, f"{self._how}, {self.timings[0].n} rounds{itself}"]
+        return [*self.notes, ", ".join([*self._method, f"{self.timings[0].n} rounds{itself}"])]
 
-    def __repr__(self) -> str:
-        return _display.table(_HEADER, self._rows(), notes=self._below())
-
-    def _repr_html_(self) -> str:
-        return _display.html_table(_HEADER, self._rows(), notes=self._below())
+    def _table(self) -> Table:
+        return Table(_HEADER, self._rows(), notes=self._below())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as data that `json.dumps` accepts: seconds, without those of each block."""
         names = [timing.name for timing in self.timings]
-        return {
-            "timings": [timing.to_dict() for timing in self.timings],
-            "baseline": self.baseline,
-            "speedups": {name: self.speedup(name).to_dict() for name in names},
-            "verdicts": {name: self.verdict(name) for name in names},
-            "control": self.control.to_dict() if self.control else None,
-            "device": self.device,
-            "busy_cores": self.busy_cores,
-            "notes": list(self.notes),
-        }
+        speedups = {name: self.speedup(name).to_dict() for name in names}
+        verdicts = {name: self.verdict(name) for name in names}
+        return {**super().to_dict(), "speedups": speedups, "verdicts": verdicts}
 
 
 def slack(control: Ratio | None) -> float:
@@ -164,5 +180,5 @@ def slack(control: Ratio | None) -> float:
 
 def _span(low: float, high: float) -> str:
     """Return two durations, with the unit said once where both have the same."""
-    (first, unit), (second, other) = (_display.duration(t).split(" ") for t in (low, high))
+    (first, unit), (second, other) = (duration(t).split(" ") for t in (low, high))
     return f"{first}–{second} {other}" if unit == other else f"{first} {unit} – {second} {other}"

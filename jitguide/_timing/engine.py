@@ -50,8 +50,8 @@ class Bench:
         compiles: Returns how many programs have been compiled so far.
     """
 
-    calls: Sequence[Callable]
-    fresh: Callable[[], tuple[Sequence, dict]]
+    calls: Sequence[Callable[..., Any]]
+    fresh: Callable[[], tuple[Sequence[Any], dict[str, Any]]]
     once: bool
     budget: float
     seed: int
@@ -84,7 +84,7 @@ def measure(bench: Bench) -> Measured:
     start, share = bench.clock(), len(warm)
     look_at = 0.0  # sorting all ratios after every round would cost more than the blocks
     while True:
-        _round(bench, measured, rng.permutation(len(bench.calls)))
+        _round(bench, measured, rng.permutation(len(bench.calls)).tolist())
         spent = (bench.clock() - start) / share
         if measured.rounds < FEWEST_ROUNDS:
             continue
@@ -96,7 +96,7 @@ def measure(bench: Bench) -> Measured:
             look_at = spent + bench.budget / 10
 
 
-def _warm(bench: Bench, call: Callable) -> float:
+def _warm(bench: Bench, call: Callable[..., Any]) -> float:
     """Call until caches, clocks and branch predictors have settled; return the seconds of a quick call."""
     start, taken = bench.clock(), []
     while True:
@@ -141,7 +141,7 @@ def _round(bench: Bench, measured: Measured, order: Sequence[int]) -> None:
             gc.enable()
 
 
-def _block(bench: Bench, call: Callable, count: int) -> tuple[float, int]:
+def _block(bench: Bench, call: Callable[..., Any], count: int) -> tuple[float, int]:
     """Return the seconds of a call, and how many programs were compiled meanwhile."""
     args, kwargs = bench.fresh()
     before = bench.compiles()  # only now: what making the arguments compiles is not in the seconds

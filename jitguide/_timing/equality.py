@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from jitguide._arguments import is_number
 
 Check = float | Callable[[Any, Any], Any] | None
 
@@ -36,11 +37,6 @@ def validate_check(check: Any) -> None:
             f"`check` must be a relative tolerance of at least 0, and got {check!r}. Pass `check=None` to "
             "time the variants without comparing their results."
         )
-
-
-def is_number(value: Any) -> bool:
-    """Return whether `value` is a real number, of Python or NumPy; a truth value is none."""
-    return isinstance(value, Real) and not isinstance(value, bool)  # NumPy registers its scalars as `Real`
 
 
 def require_agreement(check: Check, first: tuple[str, Any], second: tuple[str, Any]) -> tuple[str, ...]:
@@ -108,7 +104,7 @@ def require_arrays(name: str, result: Any) -> None:
             )
 
 
-def _ask(check: Callable, names: str, a: Any, b: Any) -> None:
+def _ask(check: Callable[..., Any], names: str, a: Any, b: Any) -> None:
     try:
         verdict = check(a, b)
         why = f"it returned {verdict!r}"

@@ -12,11 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from jitguide import _jax
-from jitguide._timing.equality import Check, is_number, require_agreement, require_arrays, validate_check
-from jitguide._watch.watch import Watched
-
-Arguments = tuple[tuple, dict[str, Any]]
+from jitguide._arguments import Arguments, deleted, is_number, refuse_deleted, refuse_tracing
+from jitguide._callables import is_watched
+from jitguide._timing.equality import Check, require_agreement, require_arrays, validate_check
 
 # Results that are there when the function returns them.
 _PRESENT = (np.ndarray, np.generic, bool, int, float, complex, str, bytes)
@@ -78,32 +76,6 @@ def validate_budget(budget: Any) -> None:
         raise ValueError(f"`budget` must be a positive number of seconds, and got {budget!r}. {advice}")
 
 
-def refuse_tracing(caller: str, arguments: Any) -> None:
-    """Raise inside a trace: a traced call computes nothing, so there is no time to measure."""
-    if _jax.at_top_level() is False or _jax.has_tracer(arguments):
-        raise RuntimeError(
-            f"`{caller}` was called inside a function that JAX is tracing (for jit, grad, vmap or scan), "
-            "where calls are recorded and nothing is computed. Call it outside, with arrays."
-        )
-
-
-def deleted(arguments: Arguments) -> str | None:
-    """Return the path of the first argument whose memory was given away; None if there is none."""
-    for path, leaf in jax.tree_util.tree_flatten_with_path(arguments)[0]:
-        if isinstance(leaf, jax.Array) and leaf.is_deleted():
-            return ("args", "kwargs")[path[0].idx] + jax.tree_util.keystr(path[1:])
-    return None
-
-
-def refuse_deleted(arguments: Arguments, remedy: str) -> None:
-    """Raise if an argument was given away before the measurement began."""
-    if where := deleted(arguments):
-        raise ValueError(
-            f"The argument {where} was deleted before the measurement began, most likely because an earlier "
-            f"call donated it. {remedy}"
-        )
-
-
 @dataclass(frozen=True)
 class FirstCalls:
     """What the first calls of all variants tell.
@@ -122,7 +94,7 @@ class FirstCalls:
 
 
 def first_calls(
-    variants: Mapping[str, Callable],
+    variants: Mapping[str, Callable[..., Any]],
     baseline: str,
     fresh: Callable[[], Arguments],
     check: Check,
@@ -144,7 +116,6 @@ def first_calls(
         before = _numpy_bytes(arguments)
         hints = _option_hints(name, variants[name], arguments, options)
         seconds[name], result = _first_call(name, variants[name], arguments, hints)
-        refuse_tracing("compare", result)  # the results are tracers even where JAX does not expose its traces
         if check is not None and not callable(check):
             require_arrays(name, result)
         if name == baseline:
@@ -176,7 +147,9 @@ def _refuse_donating(name: str, after: Arguments) -> None:
     )
 
 
-def _option_hints(name: str, fn: Callable, arguments: Arguments, options: Collection[str]) -> list[str]:
+def _option_hints(
+    name: str, fn: Callable[..., Any], arguments: Arguments, options: Collection[str]
+) -> list[str]:
     """Return a hint for each option of `compare` that was meant for the variant, by its parameters."""
     try:
         signature = inspect.signature(fn)
@@ -209,11 +182,11 @@ def _unwaited_notes(name: str, result: Any) -> list[str]:
     ]
 
 
-def _watched_notes(variants: Mapping[str, Callable]) -> list[str]:
+def _watched_notes(variants: Mapping[str, Callable[..., Any]]) -> list[str]:
     return [
         f"{name!r} is watched, and its time includes the watching. Compare the function given to `watch`."
         for name, fn in variants.items()
-        if isinstance(fn, Watched)
+        if is_watched(fn)
     ]
 
 
@@ -221,7 +194,9 @@ def _numpy_bytes(arguments: Arguments) -> list[bytes]:
     return [leaf.tobytes() for leaf in jax.tree.leaves(arguments) if isinstance(leaf, np.ndarray)]
 
 
-def _first_call(name: str, fn: Callable, arguments: Arguments, hints: list[str]) -> tuple[float, Any]:
+def _first_call(
+    name: str, fn: Callable[..., Any], arguments: Arguments, hints: list[str]
+) -> tuple[float, Any]:
     start = perf_counter()
     try:
         result = jax.block_until_ready(fn(*arguments[0], **arguments[1]))

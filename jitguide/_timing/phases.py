@@ -7,17 +7,26 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.stages
 
-from jitguide import _display, _monitoring
-from jitguide._anew import jit_anew, unbound
-from jitguide._arguments import copies, donates_any, donates_object
+from jitguide import _monitoring
+from jitguide._anew import jit_anew
+from jitguide._arguments import (
+    Arguments,
+    copies,
+    donates_any,
+    donates_object,
+    is_number,
+    refuse_deleted,
+    refuse_tracing,
+)
+from jitguide._callables import reached
+from jitguide._display import AsData, Displayed, Table, duration
 from jitguide._timing.compare import compare, time_alone
-from jitguide._timing.equality import Check, is_number
-from jitguide._timing.inputs import Arguments, refuse_deleted, refuse_tracing
+from jitguide._timing.equality import Check
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +35,8 @@ _STEPS = ("trace", "lower", "compile", "first_run")
 _STEADY_BUDGET = 0.2  # seconds; the time of one function needs no more, see the accuracy benchmark
 
 
-@dataclass(frozen=True)
-class Phases:
+@dataclass(frozen=True, repr=False)
+class Phases(Displayed, AsData):
     """Where the time of a first call goes, in seconds.
 
     Attributes:
@@ -45,17 +54,15 @@ class Phases:
     first_run: float
     steady: float
     notes: tuple[str, ...] = ()
-    _jitted: Callable | None = field(default=None, repr=False, compare=False)
-    _fresh: Callable[[], Arguments] | None = field(default=None, repr=False, compare=False)
-    _donates: bool = field(default=False, repr=False, compare=False)
-    _owners: int = field(default=0, repr=False, compare=False)  # arguments before those of the reader
+    _derived: ClassVar = ("first_call",)
+    _call: FirstCall | None = field(default=None, repr=False, compare=False)
 
     @property
     def first_call(self) -> float:
         """Seconds of the four steps together."""
         return self.trace + self.lower + self.compile + self.first_run
 
-    def break_even(self, eager: float | Callable, *, check: Check = 1e-3) -> float:
+    def break_even(self, eager: float | Callable[..., Any], *, check: Check = 1e-3) -> float:
         """Return after how many calls jit has taken no longer than not jitting, first call included.
 
         After n calls that is `n * eager` against `first_call + (n - 1) * steady`.
@@ -82,49 +89,26 @@ class Phases:
             20.0
         """
         if callable(eager):
-            eager = self._seconds_of(eager, check)
+            if self._call is None:
+                raise ValueError(
+                    "`eager` is a function, and these phases hold no arguments to call it with. Pass its seconds."
+                )
+            eager = self._call.seconds_of(eager, self.steady, check)
         if not is_number(eager):
             raise TypeError(
-                f"`eager` must be the seconds of a call without jit, or the function, and got {eager!r}. "
+                f"`eager` must be the seconds of a call without jit, or the function, got {eager!r}. "
                 "Pass the function itself to have it timed."
             )
         if not 0 < eager < math.inf:
             raise ValueError(
-                f"`eager` must be a positive number of seconds, and got {eager!r}. Pass the function "
-                "itself to have it timed."
+                f"`eager` must be a positive number of seconds, got {eager!r}. Pass the function itself to "
+                "have it timed."
             )
         saved = float(eager) - self.steady
         return float(max(math.ceil((self.first_call - self.steady) / saved), 1)) if saved > 0 else math.inf
 
-    def _seconds_of(self, eager: Callable, check: Check) -> float:
-        if self._jitted is None or self._fresh is None:
-            raise ValueError(
-                "`eager` is a function, and these phases hold no arguments to call it with. Pass its seconds."
-            )
-        # Arguments travel as one pair, so that no keyword can clash with an option of `compare`.
-        variants = {
-            "jit": lambda arguments: self._jitted(*arguments[0], **arguments[1]),
-            "eager": lambda arguments: eager(*arguments[0][self._owners :], **arguments[1]),
-        }
-        how = {"control": False, "budget": _STEADY_BUDGET, "check": check}
-        try:
-            if self._donates:
-                result = compare(variants, setup=lambda: (self._fresh(),), **how)
-            else:
-                result = compare(variants, self._fresh(), **how)
-        except Exception as error:
-            error.add_note(
-                "'jit' is the function given to `phases`, 'eager' the one given to `break_even`, which takes "
-                "`check` as `compare` does, and copies donated arguments itself."
-            )
-            raise
-        if result.verdict("eager") != "slower":
-            return self.steady  # a gain that cannot be told from noise is none
-        # The ratio is sure where the times are not, so it is applied to the time that `steady` was.
-        return self.steady / result.speedup("eager").value
-
     def plot(
-        self, ax: Axes | None = None, *, eager: float | Callable | None = None, check: Check = 1e-3
+        self, ax: Axes | None = None, *, eager: float | Callable[..., Any] | None = None, check: Check = 1e-3
     ) -> Axes:
         """Draw the steps of the first call as one stacked bar over a later call; needs matplotlib.
 
@@ -140,31 +124,23 @@ class Phases:
 
     def _rows(self) -> list[tuple[str, str, str]]:
         rows = [
-            (step.replace("_", " "), _display.duration(getattr(self, step)), f"{self._share(step):.0%}")
+            (step.replace("_", " "), duration(getattr(self, step)), f"{self._share(step):.0%}")
             for step in _STEPS
         ]
         return [
             *rows,
-            ("first call", _display.duration(self.first_call), ""),
-            ("later call", _display.duration(self.steady), ""),
+            ("first call", duration(self.first_call), ""),
+            ("later call", duration(self.steady), ""),
         ]
 
     def _share(self, step: str) -> float:
         return getattr(self, step) / self.first_call if self.first_call else 0.0
 
-    def __repr__(self) -> str:
-        return _display.table(("step", "time", "share"), self._rows(), numeric=(1, 2), notes=self.notes)
-
-    def _repr_html_(self) -> str:
-        return _display.html_table(("step", "time", "share"), self._rows(), numeric=(1, 2), notes=self.notes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the seconds as data that `json.dumps` accepts."""
-        names = (*_STEPS, "first_call", "steady")
-        return {**{name: getattr(self, name) for name in names}, "notes": list(self.notes)}
+    def _table(self) -> Table:
+        return Table(("step", "time", "share"), self._rows(), numeric=(1, 2), notes=self.notes)
 
 
-def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
+def phases(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Phases:
     """Time the steps of a jitted function's first call apart: trace, lower, compile, first run.
 
     A new function object is jitted, so that every step is really done, also for a function that has been
@@ -193,35 +169,90 @@ def phases(fn: Callable, /, *args: Any, **kwargs: Any) -> Phases:
         True
     """
     _validate(fn, (args, kwargs))
-    fn, owner = unbound(fn)
+    call = first_call(fn, args, kwargs)
+    steady = time_alone(call.fn, call.fresh, once=call.donates, budget=_STEADY_BUDGET)
+    return call.phases(steady)
+
+
+@dataclass(frozen=True)
+class FirstCall:
+    """A first call that has been made and timed.
+
+    Attributes:
+        seconds: Seconds of each of its steps.
+        fn: The jitted function with what is bound to it; its caches hold this call.
+        arguments: Of the call. Donated ones are still there.
+        donates: Whether the function donates some of them.
+        bound: How many of the positional arguments were bound to the function that the caller passed.
+        notes: Sentences on what to bear in mind.
+    """
+
+    seconds: dict[str, float]
+    fn: Callable[..., Any]
+    arguments: Arguments
+    donates: bool
+    bound: int
+    notes: tuple[str, ...]
+
+    def fresh(self) -> Arguments:
+        """Return arguments for one more call."""
+        return copies(self.arguments) if self.donates else self.arguments
+
+    def phases(self, steady: float) -> Phases:
+        """Return the steps beside the seconds of a later call."""
+        return Phases(**self.seconds, steady=steady, notes=self.notes, _call=self)
+
+    def seconds_of(
+        self, eager: Callable[..., Any], steady: float, check: Check, budget: float = _STEADY_BUDGET
+    ) -> float:
+        """Return the seconds of a call of `eager`: those of a jitted one where the two cannot be told apart.
+
+        The ratio is sure where the times are not, so it is applied to `steady`, the time of a jitted call.
+        """
+        # Arguments travel as one pair, so that no keyword can clash with an option of `compare`.
+        variants = {
+            "jit": lambda arguments: self.fn(*arguments[0], **arguments[1]),
+            "eager": lambda arguments: eager(*arguments[0][self.bound :], **arguments[1]),
+        }
+        how: dict[str, Any] = {"control": False, "budget": budget, "check": check}
+        try:
+            if self.donates:
+                result = compare(variants, setup=lambda: (self.fresh(),), **how)
+            else:
+                result = compare(variants, self.arguments, **how)
+        except Exception as error:
+            error.add_note(
+                "'jit' is the function given to `phases`, 'eager' the one given to `break_even`, which takes "
+                "`check` as `compare` does, and copies donated arguments itself."
+            )
+            raise
+        if result.verdict("eager") != "slower":
+            return steady  # a gain that cannot be told from noise is not a gain
+        return steady / result.speedup("eager").value
+
+
+def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> FirstCall:
+    """Make the first call of a function that no cache of JAX knows, and time its steps."""
+    fn, bound, named = reached(fn)
+    named = {name: value for name, value in named.items() if name not in kwargs}
     jitted, notes = jit_anew(fn)
-    seconds = {}
+    seconds: dict[str, float] = {}
     _monitoring.ensure_listening()
     with _monitoring.recording() as events:
-        traced = _timed(seconds, "trace", lambda: jitted.trace(*owner, *args, **kwargs))
+        traced = _timed(seconds, "trace", lambda: jitted.trace(*bound, *args, **named, **kwargs))
         lowered = _timed(seconds, "lower", lambda: traced.lower())
         _timed(seconds, "compile", lambda: lowered.compile())
     donates = donates_any(lowered.args_info)
-    if donates_object(owner, lowered.args_info[0]):
-        call, args = jitted, (*owner, *args)
+    if donates_object(bound, lowered.args_info[0]):
+        args = (*bound, *args)
     else:
-        call, owner = functools.partial(jitted, *owner) if owner else jitted, ()
-    fresh = functools.partial(copies, (args, kwargs)) if donates else lambda: (args, kwargs)
-    arguments = fresh()
+        jitted, bound = functools.partial(jitted, *bound) if bound else jitted, ()
+    call = functools.partial(jitted, **named) if named else jitted
+    found = FirstCall(seconds, call, (args, kwargs), donates, len(bound), notes + _notes(events))
+    arguments = found.fresh()
     # The stages above have filled the caches of the function: this call traces and compiles nothing.
-    out = _timed(seconds, "first_run", lambda: jax.block_until_ready(call(*arguments[0], **arguments[1])))
-    refuse_tracing("phases", out)
-    steady = time_alone(call, fresh, once=donates, budget=_STEADY_BUDGET)
-    notes += _notes(events)
-    return Phases(
-        **seconds,
-        steady=steady,
-        notes=notes,
-        _jitted=call,
-        _fresh=fresh,
-        _donates=donates,
-        _owners=len(owner),
-    )
+    _timed(seconds, "first_run", lambda: jax.block_until_ready(call(*arguments[0], **arguments[1])))
+    return found
 
 
 def _validate(fn: Any, arguments: Arguments) -> None:

@@ -90,7 +90,7 @@ def _line_colour() -> str:
     """Return the colour of the axes: what is no variant must not look like one."""
     import matplotlib.pyplot as plt
 
-    return plt.rcParams["axes.edgecolor"]
+    return str(plt.rcParams["axes.edgecolor"])
 
 
 def _legend_above(ax: Axes) -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitguide import _display
-from jitguide._timing.compare import NOTHING, busy_notes, compare
-from jitguide._timing.comparison import Comparison
-from jitguide._timing.equality import is_number
-from jitguide._timing.inputs import refuse_tracing
+from jitguide._arguments import is_number, refuse_tracing
+from jitguide._display import AsData, Displayed, Table, duration
+from jitguide._timing.compare import compare
+from jitguide._timing.comparison import CALL_OVERHEAD, SYSTEM_LOAD, Comparison, load_notes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +23,8 @@ _BUDGET = 0.2
 _OPTIONS = {"baseline", "budget", "check", "control", "seed"}
 
 
-@dataclass(frozen=True)
-class Scaling:
+@dataclass(frozen=True, repr=False)
+class Scaling(Displayed, AsData):
     """A comparison at each of several sizes.
 
     Attributes:
@@ -48,10 +47,10 @@ class Scaling:
         for size, found in zip(self.sizes, self.comparisons, strict=True):
             for note in found.notes:
                 # That small calls cost what any call costs is seen where the curves level off.
-                if NOTHING not in note and note not in busy_notes(found.busy_cores):
+                if getattr(note, "kind", "") not in (CALL_OVERHEAD, SYSTEM_LOAD):
                     sizes.setdefault(note, []).append(size)
         busiest = max(found.busy_cores or 0.0 for found in self.comparisons)
-        return (*map(self._with_sizes, sizes, sizes.values()), *busy_notes(busiest, "up to "))
+        return (*map(self._with_sizes, sizes, sizes.values()), *load_notes(busiest, "up to "))
 
     def _with_sizes(self, note: str, sizes: list[float]) -> str:
         if len(sizes) == len(self.sizes):
@@ -90,37 +89,26 @@ class Scaling:
 
         return plot_scaling(self, ax)
 
-    def _header(self) -> tuple[str, ...]:
-        return ("size", *self.names, "fastest")
-
     def _rows(self) -> list[tuple[str, ...]]:
         return [
-            (f"{size:g}", *(_display.duration(timing.median) for timing in found.timings), _winner(found))
+            (f"{size:g}", *(duration(timing.median) for timing in found.timings), _winner(found))
             for size, found in zip(self.sizes, self.comparisons, strict=True)
         ]
 
     def _below(self) -> list[str]:
         """Return the notes and how the times were taken, as far as it is the same at all sizes."""
-        first, *rest = (found._how.split(", ") for found in self.comparisons)
+        first, *rest = (found._method for found in self.comparisons)
         common = [part for part in first if all(part in parts for parts in rest)]
         rounds = [found.timings[0].n for found in self.comparisons]
         return [*self.notes, ", ".join(["medians", *common, f"at least {min(rounds)} rounds"])]
 
-    def __repr__(self) -> str:
-        numeric = range(len(self.names) + 1)
-        return _display.table(self._header(), self._rows(), numeric=numeric, notes=self._below())
-
-    def _repr_html_(self) -> str:
-        numeric = range(len(self.names) + 1)
-        return _display.html_table(self._header(), self._rows(), numeric=numeric, notes=self._below())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return sizes and comparisons as data that `json.dumps` accepts."""
-        return {"sizes": list(self.sizes), "comparisons": [found.to_dict() for found in self.comparisons]}
+    def _table(self) -> Table:
+        header = ("size", *self.names, "fastest")
+        return Table(header, self._rows(), numeric=range(len(self.names) + 1), notes=self._below())
 
 
 def scaling(
-    variants: Mapping[str, Callable],
+    variants: Mapping[str, Callable[..., Any]],
     make_args: Callable[[Any], Any],
     sizes: Iterable[float],
     **compare_options: Any,
@@ -175,7 +163,7 @@ def _validate_options(options: dict[str, Any]) -> None:
         )
 
 
-def _validated(make_args: Any, sizes: Any) -> tuple:
+def _validated(make_args: Any, sizes: Any) -> tuple[Any, ...]:
     if not callable(make_args):
         raise TypeError(
             f"`make_args` must be a function from a size to arguments, and got a {type(make_args).__name__}. "
@@ -185,23 +173,25 @@ def _validated(make_args: Any, sizes: Any) -> tuple:
         raise TypeError(
             f"`sizes` must be a series of numbers, and got {sizes!r}. Write `[100, 1000, 10_000]`."
         )
-    sizes = tuple(
+    values = tuple(
         size.item() if isinstance(size, (np.generic, np.ndarray)) and size.ndim == 0 else size
         for size in sizes
     )
-    if not sizes:
+    if not values:
         raise ValueError("`sizes` is empty, so there is nothing to compare. Give at least one size.")
-    for size in sizes:
+    for size in values:
         if not is_number(size):
             raise TypeError(
                 f"`sizes` must hold numbers, and holds {size!r}. Make the arguments in `make_args`."
             )
-    if not (sizes[0] > 0 and sizes[-1] < math.inf and all(size < later for size, later in pairwise(sizes))):
+    if not (
+        values[0] > 0 and values[-1] < math.inf and all(size < later for size, later in pairwise(values))
+    ):
         raise ValueError(
-            f"`sizes` must be positive, finite and increasing, and got {list(sizes)}. Sort them, and leave "
-            "out what is no size."
+            f"`sizes` must be positive, finite and increasing, and got {list(values)}. Sort them, and leave "
+            "out what is not a size."
         )
-    return sizes
+    return values
 
 
 def _winner(found: Comparison) -> str:

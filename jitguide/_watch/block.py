@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from jitguide import _monitoring
-from jitguide._display import duration, html_table, table
+from jitguide._display import Displayed, Table, duration
 from jitguide._watch.call_log import require_count
 
 _HEADER = ("function", "line", "traces", "lowerings", "compiles", "cache reads", "seconds")
@@ -22,7 +22,7 @@ _INNER = (
 _BLIND = "JAX did not report its work as expected, so nothing was counted."
 
 
-class WatchedBlock:
+class WatchedBlock(Displayed):
     """A context manager that counts what its block makes JAX do in this thread; made by `watch()`.
 
     It counts what JAX reports, under the names of functions. The trace of a jitted function is not reported
@@ -49,7 +49,7 @@ class WatchedBlock:
         """Everything that was seen, in the order in which it ended."""
         return tuple(self._found)
 
-    def count(self, phase: str, of: str | Callable | None = None) -> int:
+    def count(self, phase: str, of: str | Callable[..., Any] | None = None) -> int:
         """Return how often a phase ("trace", "lower", "compile" or "read") ran, for all functions or some.
 
         Args:
@@ -88,7 +88,7 @@ class WatchedBlock:
         """How many programs were read from the persistent cache."""
         return self.count("read")
 
-    def _view(self) -> dict[str, Any]:
+    def _table(self) -> Table:
         groups: dict[tuple[str, str], list[_monitoring.Event]] = {}
         for event in self._found:
             groups.setdefault((event.function, event.where), []).append(event)
@@ -99,13 +99,7 @@ class WatchedBlock:
         notes = (
             [_BLIND] if not self._counted else [_NO_REASONS] if cells else ["Nothing was traced or compiled."]
         )
-        return {"header": _HEADER, "rows": cells, "numeric": range(2, 7), "notes": notes}
-
-    def __repr__(self) -> str:
-        return table(**self._view())
-
-    def _repr_html_(self) -> str:
-        return html_table(**self._view())
+        return Table(_HEADER, cells, numeric=range(2, 7), notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the events as JSON-ready data."""
@@ -113,7 +107,7 @@ class WatchedBlock:
 
 
 @contextlib.contextmanager
-def assert_compiles(expected: int, of: str | Callable | None = None) -> Iterator[WatchedBlock]:
+def assert_compiles(expected: int, of: str | Callable[..., Any] | None = None) -> Iterator[WatchedBlock]:
     """Fail unless the block compiles exactly `expected` programs in this thread.
 
     Operations outside of jit compile programs of their own, once each; `of` leaves them out.
@@ -144,7 +138,7 @@ def assert_compiles(expected: int, of: str | Callable | None = None) -> Iterator
 
 
 @contextlib.contextmanager
-def assert_traces(expected: int, of: str | Callable | None = None) -> Iterator[WatchedBlock]:
+def assert_traces(expected: int, of: str | Callable[..., Any] | None = None) -> Iterator[WatchedBlock]:
     """Fail unless the block traces exactly `expected` times in this thread.
 
     The block must call the jitted function, `lower` it or pass it to `make_jaxpr`: JAX does not report the
@@ -174,7 +168,7 @@ def assert_traces(expected: int, of: str | Callable | None = None) -> Iterator[W
     _check(seen, "trace", expected, of)
 
 
-def _check(seen: WatchedBlock, phase: str, expected: int, of: str | Callable | None) -> None:
+def _check(seen: WatchedBlock, phase: str, expected: int, of: str | Callable[..., Any] | None) -> None:
     try:
         found = seen.count(phase, of)
     except RuntimeError as error:
@@ -186,7 +180,7 @@ def _check(seen: WatchedBlock, phase: str, expected: int, of: str | Callable | N
         raise AssertionError(f"{counts}\n{hint}{seen!r}")
 
 
-def _hint(phase: str, found: int, expected: int, of: str | Callable | None) -> str:
+def _hint(phase: str, found: int, expected: int, of: str | Callable[..., Any] | None) -> str:
     if found < expected and phase == "trace":
         return f"{_INNER}\n"
     if found > expected and callable(of):

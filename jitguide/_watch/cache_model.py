@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jitguide._watch.function_identity import are_alike, place_of
@@ -15,8 +16,33 @@ from jitguide._watch.signature_diff import differences, reason_for
 # Comparing with one takes about 20 µs. A function with more kinds of calls has a problem that no list solves.
 _MAX_KNOWN = 100
 # Where functions were made -> the functions made there, and their histories; each may be gone.
-_places: dict[tuple, list[tuple[weakref.ref, weakref.ref]]] = {}
+_places: dict[tuple[Any, ...], list[tuple[weakref.ref[Any], weakref.ref[Any]]]] = {}
 _places_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Work:
+    """A call that was not a hit, and what was known about its function when it began.
+
+    Attributes:
+        name: Name of the function.
+        now: Signature of the call.
+        layer: How deep it went.
+        slow: Outline of the call if calls of this kind never take the fast path.
+        first: Whether it is the first of its watcher to do any work.
+        met: Whether there were calls before it that are not known here.
+        since: `History.count` when the call began; None if nothing was learned since.
+        busy: Whether another thread worked on the function during the call.
+    """
+
+    name: str
+    now: Signature
+    layer: str
+    slow: tuple[Any, ...] | None = None
+    first: bool = False
+    met: bool = False
+    since: int | None = None
+    busy: bool = False
 
 
 class History:
@@ -30,7 +56,7 @@ class History:
         count: How many kinds of calls were ever learned.
     """
 
-    def __init__(self, fun: weakref.ref | None = None, others: Sequence[weakref.ref] = ()) -> None:
+    def __init__(self, fun: weakref.ref[Any] | None = None, others: Sequence[weakref.ref[Any]] = ()) -> None:
         self.count = 0
         self._fun, self._others = fun, others
         self._lock = threading.Lock()
@@ -38,7 +64,7 @@ class History:
         self._forgotten: list[Signature] = []
         self._slow: list[Signature] = []
         self._failed: list[Signature] = []
-        self._outlines: list[tuple] = []  # of the slow and the failed ones
+        self._outlines: list[tuple[Any, ...]] = []  # of the slow and the failed ones
         self._raised = False
 
     def forget(self) -> None:
@@ -52,7 +78,7 @@ class History:
         with self._lock:
             self._note(now)
 
-    def note_error(self, now: Signature, outline: tuple, *, kept: bool, grown: bool) -> None:
+    def note_error(self, now: Signature, outline: tuple[Any, ...], *, kept: bool, grown: bool) -> None:
         """Remember a call that raised.
 
         Args:
@@ -69,7 +95,7 @@ class History:
                 self._failed.append(now)
                 self._outlines.append(outline)
 
-    def may_be_slow(self, args: tuple, kwargs: Mapping[str, Any]) -> bool:
+    def may_be_slow(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """Return whether a call may be of a kind without a fast path; quick, for it is asked at each hit."""
         return bool(self._outlines) and has_outline_among(self._outlines, args, kwargs)
 
@@ -77,38 +103,16 @@ class History:
         """Return whether this kind of call never takes the fast path."""
         return _is_among(self._slow, now) or _is_among(self._failed, now)
 
-    def learn(
-        self,
-        name: str,
-        now: Signature,
-        layer: str,
-        *,
-        slow: tuple | None = None,
-        first: bool,
-        met: bool = False,
-        since: int | None = None,
-        busy: bool = False,
-    ) -> Reason:
-        """Remember a call that was not a hit, and return why it was not.
-
-        Args:
-            name: Name of the function.
-            now: Signature of the call.
-            layer: How deep it went.
-            slow: Outline of the call if calls of this kind never take the fast path.
-            first: Whether it is the first of its watcher to do any work.
-            met: Whether there were calls before it that are not known here.
-            since: `count` when the call began; None if nothing was learned since.
-            busy: Whether another thread worked on the function during the call.
-        """
+    def learn(self, work: Work) -> Reason:
+        """Remember a call that was not a hit, and return why it was not."""
         with self._lock:
-            if slow is not None and not _is_among(self._slow, now):
-                self._slow.append(now)
-                self._outlines.append(slow)
-            meanwhile = 0 if since is None else self.count - since  # learned by other threads
-            known = self._known[: max(len(self._known) - meanwhile, 0)]
-            found = self._explain(name, now, layer, known, first, met, busy)
-            self._note(now)
+            if work.slow is not None and not _is_among(self._slow, work.now):
+                self._slow.append(work.now)
+                self._outlines.append(work.slow)
+            learned_meanwhile = 0 if work.since is None else self.count - work.since  # by other threads
+            known = self._known[: max(len(self._known) - learned_meanwhile, 0)]
+            found = self._reason(work, known)
+            self._note(work.now)
         return found
 
     def _note(self, now: Signature) -> None:
@@ -117,32 +121,28 @@ class History:
             self._known.append(now)
             del self._known[:-_MAX_KNOWN]
 
-    def _explain(
-        self,
-        name: str,
-        now: Signature,
-        layer: str,
-        known: list[Signature],
-        first: bool,
-        met: bool,
-        busy: bool,
-    ) -> Reason:
-        new = not (known or self._forgotten or met)
-        if new and layer == TRACE and not self._raised and self._is_remade():
-            return reason("new function object", name)
-        if layer == FAST and _is_among(self._slow, now):
-            return reason("no fast path", name)
-        if layer == FAST and _is_among(self._failed, now):
-            return reason("failed first call", name)
-        if _is_among(known, now):
-            return reason("options" if first and layer == COMPILE else "unknown", name)
-        if layer == FAST and busy:
-            return reason("other thread", name)
-        if _is_among(self._forgotten, now):
-            return reason("caches cleared", name)
-        if met and not (known or self._forgotten):
-            return reason("not watched then", name)
-        return reason_for(name, now, known or self._forgotten, layer, raised=self._raised)
+    def _reason(self, work: Work, known: list[Signature]) -> Reason:
+        """Return the first kind of reason that fits, or what differs from the nearest earlier call."""
+        now, fast = work.now, work.layer == FAST
+        unknown_before = not (known or self._forgotten)
+        new = unknown_before and not work.met and not self._raised and work.layer == TRACE
+        if new and self._is_remade():
+            kind = "new function object"
+        elif fast and _is_among(self._slow, now):
+            kind = "no fast path"
+        elif fast and _is_among(self._failed, now):
+            kind = "failed first call"
+        elif _is_among(known, now):
+            kind = "options" if work.first and work.layer == COMPILE else "unknown"
+        elif fast and work.busy:
+            kind = "other thread"
+        elif _is_among(self._forgotten, now):
+            kind = "caches cleared"
+        elif work.met and unknown_before:
+            kind = "not watched then"
+        else:
+            return reason_for(work.name, now, known or self._forgotten, work.layer, raised=self._raised)
+        return reason(kind, work.name)
 
     def _is_remade(self) -> bool:
         """Return whether the same code made another function before that is gone, or that is like this one."""
@@ -154,7 +154,7 @@ def _is_among(signatures: list[Signature], now: Signature) -> bool:
     return any(not differences(other, now) for other in signatures)
 
 
-def history_of(fun: Callable) -> History:
+def history_of(fun: Callable[..., Any]) -> History:
     """Return the history of a function object; a new one if it is not watched now."""
     place = place_of(fun)
     try:

@@ -6,16 +6,16 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from jitguide._display import duration, html_table, table
+from jitguide._display import AsData, Displayed, Table, duration
+from jitguide._text import show
 from jitguide._watch.reasons import Reason
-from jitguide._watch.signature import show
 
 # From the least to the most work; the last two say that a call cannot be placed on this scale.
 OUTCOMES = (
@@ -41,7 +41,7 @@ _MINOR = (3, 4, 5)  # the phases: a narrow screen has room for them or for the r
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(AsData):
     """One call of a watched function.
 
     Attributes:
@@ -66,12 +66,8 @@ class Call:
     signature: str = ""
     compiled: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-ready data."""
-        return asdict(self) | {"reason": self.reason.to_dict() if self.reason else None}
 
-
-class CallLog:
+class CallLog(Displayed):
     """The calls of one function, with their counts, their table and assertions about them.
 
     Hits take eight bytes each, so that a loop of a million calls can be watched.
@@ -169,23 +165,12 @@ class CallLog:
                 + ("\n".join(lines) or f"  No call {did}: the programs were there before.")
             )
 
-    def _view(self) -> dict[str, Any]:
+    def _table(self) -> Table:
         calls = self.calls
         counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()) or "none yet"
         notes = [*_advices(calls), *self._notes, *([_NOT_COUNTED] if "not counted" in self.counts else [])]
-        return {
-            "header": _HEADER,
-            "rows": _rows(calls),
-            "numeric": _NUMERIC,
-            "title": f"{self.__name__}: {len(calls)} call{'s' * (len(calls) != 1)} ({counts})",
-            "notes": notes,
-        }
-
-    def __repr__(self) -> str:
-        return table(**self._view())
-
-    def _repr_html_(self) -> str:
-        return html_table(**self._view(), minor=_MINOR)
+        title = f"{self.__name__}: {len(calls)} call{'s' * (len(calls) != 1)} ({counts})"
+        return Table(_HEADER, _rows(calls), _NUMERIC, _MINOR, title, notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calls and their counts as JSON-ready data."""

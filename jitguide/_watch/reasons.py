@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from jitguide._display import AsData
 
 # How deep a difference can reach. A new device compiles again but never traces again, for example.
 FAST, COMPILE, TRACE = "fast path", "compile", "trace"
@@ -168,7 +170,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Reason:
+class Reason(AsData):
     """Why a call was not a hit; `str(reason)` is one sentence and an advice.
 
     Attributes:
@@ -191,6 +193,7 @@ class Reason:
     now: str
     advice: str
     also: tuple[str, ...] = ()
+    _derived: ClassVar = ("sentence",)
 
     @property
     def sentence(self) -> str:
@@ -203,10 +206,6 @@ class Reason:
     def __str__(self) -> str:
         also = "".join(f" Also: {text[:1].lower() + text[1:]}." for text in self.also)
         return f"{self.sentence}: {self.advice}{also}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON-ready data."""
-        return asdict(self) | {"also": list(self.also), "sentence": self.sentence}
 
 
 KINDS = tuple(_KINDS)

@@ -8,7 +8,6 @@ caches were cleared as well, to tell a call that JAX has forgotten from a new on
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ import jax.tree_util as tree
 import numpy as np
 
 from jitguide import _jax
+from jitguide._text import show
 
 # Settings that are part of JAX's cache key, by experiment: tests/test_watch.py sees each cause a trace.
 _SETTINGS = (
@@ -30,7 +30,6 @@ _SETTINGS = (
 )
 # Private names that repeat what is read publicly, or that differ from call to call.
 _SKIPPED_CONTEXT = frozenset({*_SETTINGS, "abstract_mesh_context_manager", "axis_env_state"})
-_MAX_TEXT = 48
 
 
 @dataclass(frozen=True)
@@ -136,23 +135,6 @@ def has_outline_among(outlines: Iterable[tuple[Any, tuple]], args: tuple, kwargs
     structure = tree.tree_structure((args, dict(kwargs)))
     alike = [outline for outline in outlines if outline[0] == structure]
     return bool(alike) and outline_of(args, kwargs) in alike
-
-
-def show(value: object) -> str:
-    """Return a short text for a value, the same in every process: without addresses.
-
-    Example:
-        >>> from jitguide._watch.signature import show
-        >>> show(object()), show(len), show("a" * 100)
-        ('<object object>', '`len`', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…")
-    """
-    if callable(value) and hasattr(value, "__name__"):
-        return f"`{value.__name__}`"
-    try:
-        text = " ".join(re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value)).split())
-    except Exception:
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
 
 
 def parameters_of(fn: Callable) -> list[inspect.Parameter]:

@@ -16,8 +16,9 @@ import jax
 import jax.tree_util as tree
 
 from jitguide._jax import tree_node
+from jitguide._text import show
 from jitguide._watch.reasons import COMPILE, FAST, KINDS, TRACE, Reason, reaches, reason
-from jitguide._watch.signature import Argument, Leaf, Signature, show
+from jitguide._watch.signature import Argument, Leaf, Signature
 
 _MAX_ALSO = 2
 # Containers whose own data are keys or nothing; other nodes keep static fields there.

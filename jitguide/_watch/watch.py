@@ -6,18 +6,21 @@ import functools
 import types
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import Any, overload
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
 
 import jax
 import jax.stages
 
 from jitguide import _jax, _monitoring
-from jitguide._callables import refuse_bound_method, require_jitted, static_names_in
+from jitguide._callables import refuse_bound_method, require_jitted, static_names_in, unwatched
 from jitguide._watch.block import WatchedBlock
-from jitguide._watch.cache_model import history_of
+from jitguide._watch.cache_model import Work, history_of
 from jitguide._watch.call_log import CallLog
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._watch.signature import outline_of, signature_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Outcome of a call by the deepest phase that it reached, from the shallowest to the deepest.
 _OUTCOMES = {
@@ -33,8 +36,8 @@ _MAY_BE_KEPT = "whether a program was made is not known."
 @overload
 def watch(fn: None = None, /) -> WatchedBlock: ...
 @overload
-def watch(fn: Callable, /, *, static: Iterable[str] = ()) -> Watched: ...
-def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watched | WatchedBlock:
+def watch(fn: Callable[P, R], /, *, static: Iterable[str] = ()) -> Watched[P, R]: ...
+def watch(fn: Callable[P, R] | None = None, /, *, static: Iterable[str] = ()) -> Watched[P, R] | WatchedBlock:
     """Return `fn` in a form that records what each call made JAX do, and why.
 
     Without a function, return a context manager that records what the code in its block makes JAX do, by
@@ -64,23 +67,30 @@ def watch(fn: Callable | None = None, /, *, static: Iterable[str] = ()) -> Watch
         if static:
             raise TypeError("`static` goes with a function, and `fn` is None. Write watch(fn, static=...).")
         return WatchedBlock()
-    if isinstance(fn, Watched):
-        fn = fn._fn
+    fn = unwatched(fn)
     refuse_bound_method(fn)
     require_jitted("watch(fn)", fn)
     return Watched(fn, static_names_in(static, fn))
 
 
-class Watched(CallLog):
+class _Before(NamedTuple):
+    """What was known when a call began: size of JAX's cache, kinds of calls learned, phases that ended."""
+
+    size: int | None
+    learned: int
+    work: int
+
+
+class Watched(CallLog, Generic[P, R]):
     """A jitted function that records its calls; made by `watch`.
 
     It is called like the function and passes everything else (`lower`, `trace`, …) on to it. Calls from
     inside another traced function belong to that function's trace: they pass through and are not recorded.
     """
 
-    def __init__(self, fn: Callable, static: Iterable[str] = ()) -> None:
+    def __init__(self, fn: Callable[P, R], static: Iterable[str] = ()) -> None:
         super().__init__()
-        self._fn = fn
+        self._fn: Any = fn  # jitted: it has `lower`, `trace` and the rest
         self._static = tuple(static)
         self._size = _jax.fast_path_size(fn) or (lambda: None)
         self._notes = () if self._size() is not None else (_jax.NO_FAST_PATH,)
@@ -92,50 +102,50 @@ class Watched(CallLog):
         self._last_size = 0
         self._worked = False
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (top_level := _jax.at_top_level()) is False:
-            return self._fn(*args, **kwargs)
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not _jax.at_top_level():
+            return cast(R, self._fn(*args, **kwargs))
         if not self._can_count:
             self._can_count = _monitoring.can_count()
-        stack, events = _monitoring.open_lists(), []
-        before = (self._size(), self._history.count, _monitoring.work_on(self._name))
+        stack, events = _monitoring.open_lists(), list[_monitoring.Event]()
+        size, learned, work = self._size(), self._history.count, _monitoring.work_on(self._name)
         stack.append(events)
         start = perf_counter()
         try:
-            out = self._fn(*args, **kwargs)
+            out: R = self._fn(*args, **kwargs)
         except BaseException as error:
             stack.pop()
-            self._record(args, kwargs, events, perf_counter() - start, before, error)
+            seconds = perf_counter() - start
+            self._record(args, kwargs, events, seconds, _Before(size, learned, work), error)
             raise
         seconds = perf_counter() - start
         stack.pop()
-        if top_level is None and _jax.has_tracer(out):
-            return out
         # A hit has to stay cheap: its arguments are looked at only where they may have no fast path. The first
         # one always is, for the function may have been compiled before it was watched.
         first = self._can_count and not self._seconds
-        changed = before[0] != self._size() or before[2] != _monitoring.work_on(self._name)
-        odd = first or events or changed or jax.config.jax_disable_jit
+        changed = size != self._size() or work != _monitoring.work_on(self._name)
+        odd = first or events or changed or jax.config.jax_disable_jit or not self._can_count
         if odd or self._history.may_be_slow(args, kwargs):
-            self._record(args, kwargs, events, seconds, before)
+            self._record(args, kwargs, events, seconds, _Before(size, learned, work))
         else:
             self._add_hit(seconds)
         return out
 
     def _record(
         self,
-        args: tuple,
-        kwargs: dict,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         events: list[_monitoring.Event],
         seconds: float,
-        before: tuple[int | None, int, int],
+        before: _Before,
         error: BaseException | None = None,
     ) -> None:
-        own = (event for event in events if event.function in (self._name, _monitoring.UNNAMED))
+        names = (self._name, _monitoring.UNNAMED) if self._can_count else ()
+        own = (event for event in events if event.function in names)
         phases = {event.phase: event.seconds for event in own}  # the outermost ends last
         try:
             outcome, why, signature = self._explain(args, kwargs, phases, before, error)
-        except Exception:  # whatever is odd about the arguments must not break the reader's call
+        except Exception:  # whatever is odd about the arguments must not break the user's call
             outcome, why, signature = ("raised" if error else _deepest(phases) or "not counted"), None, ""
         if outcome == "hit":
             return self._add_hit(seconds)
@@ -152,56 +162,65 @@ class Watched(CallLog):
 
     def _explain(
         self,
-        args: tuple,
-        kwargs: dict,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         phases: dict[str, float],
-        before: tuple[int | None, int, int],
+        before: _Before,
         error: BaseException | None,
     ) -> tuple[str, Reason | None, str]:
-        after, size = self._size(), before[0]
-        unseen = size is not None and size > self._last_size  # calls that went past this object
-        if size is not None and size < self._last_size:
-            self._history.forget()
-        self._last_size = after or 0
-        signature = signature_of(self._fn, args, kwargs, self._static)
-        grown = after is not None and size is not None and after > size
+        """Return outcome, reason and signature of a call."""
+        size = self._size()
+        grown = size is not None and before.size is not None and size > before.size
+        unwatched_calls = self._follow_size(before.size, size)
+        now = signature_of(self._fn, args, kwargs, self._static)
         if error is not None:
             kept = bool(phases.keys() & {"compile", "read"})
-            self._history.note_error(signature, outline_of(args, kwargs), kept=kept, grown=grown)
-            return "raised", self._raised(error, kept), str(signature)
+            self._history.note_error(now, outline_of(args, kwargs), kept=kept, grown=grown)
+            return "raised", self._raised(error, kept), str(now)
         if jax.config.jax_disable_jit:
-            return "left the fast path", reason("disabled", self.__name__), str(signature)
+            return "left the fast path", reason("disabled", self.__name__), str(now)
         outcome = _deepest(phases)
         if outcome is None and not (self._can_count and _monitoring.is_listening()):
             _monitoring.ensure_listening()
-            return "not counted", None, str(signature)
+            return "not counted", None, str(now)
         first, self._worked = not self._worked, True
         asked = outcome is not None or grown or first
         slow = outline_of(args, kwargs) if asked and self._has_effects(args, kwargs) else None
-        busy = outcome is None and before[2] != _monitoring.work_on(self._name)
-        if outcome is None and not (busy or grown or slow or self._history.is_slow(signature)):
+        busy = outcome is None and before.work != _monitoring.work_on(self._name)
+        if outcome is None and not (busy or grown or slow or self._history.is_slow(now)):
             if first or not self._seconds:
-                self._history.note(signature)
+                self._history.note(now)
             return "hit", None, ""
         layer = TRACE if "trace" in phases else FAST if outcome is None else COMPILE
-        met = unseen or bool(self.counts.keys() & {"hit", "left the fast path"})
-        known = {"first": first, "met": met, "since": before[1], "busy": busy}
-        why = self._history.learn(self.__name__, signature, layer, slow=slow, **known)
+        met = unwatched_calls or bool(self.counts.keys() & {"hit", "left the fast path"})
+        why = self._history.learn(Work(self.__name__, now, layer, slow, first, met, before.learned, busy))
         if outcome is None and why.kind == "unknown":  # another thread's call made the fast path grow
             return "hit", None, ""
-        return outcome or "left the fast path", why, str(signature)
+        return outcome or "left the fast path", why, str(now)
+
+    def _follow_size(self, before: int | None, after: int | None) -> bool:
+        """Note the size of JAX's cache; return whether calls went past this object since the last one."""
+        last, self._last_size = self._last_size, after or 0
+        if before is not None and before < last:
+            self._history.forget()
+        return before is not None and before > last
 
     def _raised(self, error: BaseException, kept: bool) -> Reason:
         sure = self._can_count and _monitoring.is_listening()
         advice = _KEPT if kept else "" if sure else _MAY_BE_KEPT
         return reason("raised", self.__name__, now=type(error).__name__, advice=advice)
 
-    def _has_effects(self, args: tuple, kwargs: dict) -> bool:
+    def _has_effects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether this kind of call always goes through Python; quick, as the trace is there."""
         try:
             return bool(self._fn.trace(*args, **kwargs).jaxpr.effects)
         except Exception:
             return False
+
+    @property
+    def __jitguide_wrapped__(self) -> Any:
+        """The jitted function itself; by this name other instruments know a watched one."""
+        return self._fn
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
@@ -211,7 +230,7 @@ class Watched(CallLog):
             raise AttributeError(name)
         return getattr(self._fn, name)
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> Watched[P, R]:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,5 +1,6 @@
-"""Keep the result of a benchmark where other programs find it."""
+"""What the benchmarks share: their arguments, and where their results go."""
 
+import argparse
 import json
 import platform
 from pathlib import Path
@@ -7,6 +8,16 @@ from pathlib import Path
 import jax
 
 FOLDER = Path(__file__).parents[2] / "build" / "bench"
+
+
+def arguments(description, runs, quick_runs):
+    """Return the options of a benchmark: how many `runs`, and whether it is `quick`."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="one short pass, whose times fail nothing")
+    parser.add_argument("--runs", type=int, help=f"{runs}, or {quick_runs} with --quick, if left out")
+    options = parser.parse_args()
+    options.runs = options.runs or (quick_runs if options.quick else runs)
+    return options
 
 
 def write(name, value, target, unit, details):
@@ -20,3 +31,12 @@ def write(name, value, target, unit, details):
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(f"{name}: {value:.4g} {unit} (target {target:g})")
+
+
+def exit_code(options, *, counts=True, times=True):
+    """Return 1 where a target was missed; one of time only in a full run, because a short one proves nothing."""
+    if not times:
+        print("a target of time was missed" + (", which a quick run reports only" if options.quick else ""))
+    if not counts:
+        print("a target that is counted was missed")
+    return 0 if counts and (times or options.quick) else 1

@@ -1,15 +1,11 @@
 """Functions of six speeds, each as often as wanted, and the ways in which others time them."""
 
 import statistics
-import sys
 import timeit
-from pathlib import Path
 from time import perf_counter
 
 import jax
 import jax.numpy as jnp
-
-sys.path.insert(0, str(Path(__file__).parents[2]))  # the tree that this file belongs to
 
 from jitguide.demos.elementwise import polynomial, selu
 

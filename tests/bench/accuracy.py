@@ -1,15 +1,13 @@
-"""How far from 1 is the speed-up of a function over itself? `python tests/bench/accuracy.py [RUNS]`."""
-
-import sys
+"""How far from 1 is the speedup of a function over itself?"""
 
 import numpy as np
-from _bench import write
+from _bench import arguments, exit_code, write
 from _pairs import FUNCTIONS, as_hyperfine, as_timeit, copies
 
 from jitguide import compare
 
 TARGET = 0.02
-RUNS = 20  # of each function; the 95th percentile is then about the second worst
+RUNS, QUICK = 20, 1  # of each function; of 20, the 95th percentile is about the second worst
 
 
 def misses(name, runs):
@@ -27,10 +25,10 @@ def misses(name, runs):
 
 
 def main():
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
-    details, cores = {"runs": runs, "functions": {}}, []
-    for name in FUNCTIONS:
-        found, busy = misses(name, runs)
+    options = arguments(__doc__, RUNS, QUICK)
+    details, cores = {"runs": options.runs, "functions": {}}, []
+    for name in list(FUNCTIONS)[: 2 if options.quick else None]:
+        found, busy = misses(name, options.runs)
         worst = {way: round(float(np.quantile(values, 0.95)), 5) for way, values in found.items()}
         details["functions"][name] = {"95th percentile of |ratio - 1|": worst, "compare": found["compare"]}
         cores += [value for value in busy if value is not None]
@@ -38,7 +36,7 @@ def main():
     details["busy_cores"] = float(np.median(cores)) if cores else None
     value = max(f["95th percentile of |ratio - 1|"]["compare"] for f in details["functions"].values())
     write("accuracy", value, TARGET, "95th percentile of |ratio - 1|, worst function", details)
-    return 0 if value <= TARGET else 1
+    return exit_code(options, times=value <= TARGET)
 
 
 if __name__ == "__main__":

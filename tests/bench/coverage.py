@@ -1,16 +1,14 @@
-"""How often is the interval right, and the verdict? `python tests/bench/coverage.py [RUNS]`."""
-
-import sys
+"""How often is the interval right, and the verdict?"""
 
 import jax
 import jax.numpy as jnp
-from _bench import write
+from _bench import arguments, exit_code, write
 from _pairs import FUNCTIONS, copies
 
 from jitguide import compare
 
 COVERED, FOUND = 0.95, 0.70
-RUNS = 20
+RUNS, QUICK = 20, 1
 STEPS = 20_000  # some 0.2 ms, so that what a call costs besides its steps does not blur the known difference
 LONGER = 1.05
 
@@ -46,7 +44,8 @@ def verdicts_on_a_known_difference(runs):
 
 
 def main():
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
+    options = arguments(__doc__, RUNS, QUICK)
+    runs = options.runs
     shares = share_covered(runs)
     verdicts = verdicts_on_a_known_difference(runs)
     value = sum(shares.values()) / len(shares)
@@ -58,7 +57,7 @@ def main():
     }
     write("coverage", round(value, 4), COVERED, "share of intervals of equal functions that hold 1", details)
     met = value >= COVERED and verdicts["slower"] >= FOUND * runs and not verdicts["faster"]
-    return 0 if met else 1
+    return exit_code(options, times=met)
 
 
 if __name__ == "__main__":

@@ -4,28 +4,20 @@ The function has 100 operations on 50 lines, new for each measurement, so that n
 sides alternate, and the value is the difference of their fastest runs: what else the machine does only adds.
 """
 
-from __future__ import annotations
-
 import linecache
 import statistics
-import sys
 import time
-from pathlib import Path
 
 import jax
 import numpy as np
+from _bench import arguments, exit_code, write
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
-
-from _bench import write  # noqa: E402
-
-from jitguide import stages  # noqa: E402 - the tree that this file belongs to
+from jitguide import stages
 
 OPERATIONS = 100
 TARGET_SECONDS = 0.1
 TARGET_KIB = 60
-REPEATS = 9
+RUNS, QUICK = 9, 1
 
 
 def fresh(number: int):
@@ -59,11 +51,12 @@ def with_stages(fn, x) -> float:
 
 def main() -> int:
     """Measure, and write both results."""
+    options = arguments(__doc__, RUNS, QUICK)
     x = np.linspace(0.1, 1.0, 64, dtype=np.float32)
     stages(fresh(-1), x)
-    pairs = [(jax_alone(fresh(2 * i), x), with_stages(fresh(2 * i + 1), x)) for i in range(REPEATS)]
+    pairs = [(jax_alone(fresh(2 * i), x), with_stages(fresh(2 * i + 1), x)) for i in range(options.runs)]
     extra = min(b for _, b in pairs) - min(a for a, _ in pairs)
-    found = stages(fresh(2 * REPEATS), x)
+    found = stages(fresh(2 * options.runs), x)
     kib = len(found._repr_html_().encode()) / 1024
     details = {
         "jax_seconds": sorted(a for a, _ in pairs),
@@ -75,7 +68,8 @@ def main() -> int:
         "html_within_target": kib <= TARGET_KIB,
     }
     write("explorer", extra, TARGET_SECONDS, "s", details)
-    return 0 if extra <= TARGET_SECONDS and kib <= TARGET_KIB else 1
+    print(f"the HTML has {kib:.1f} KiB (target {TARGET_KIB})")
+    return exit_code(options, counts=kib <= TARGET_KIB, times=extra <= TARGET_SECONDS)
 
 
 if __name__ == "__main__":

@@ -21,9 +21,9 @@ import numpy as np
 from py_mini_racer import MiniRacer
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(Path(__file__).parent)]
+sys.path.insert(0, str(ROOT / "docs"))
 
-import _bench  # noqa: E402 - the tree that this file belongs to
+from _bench import arguments, exit_code, write  # noqa: E402
 from _ext import questions  # noqa: E402
 
 from jitguide._errors.entries import catalogue  # noqa: E402
@@ -87,6 +87,7 @@ def missed(asked, search):
 
 def main():
     """Ask everything, print what was missed, write the result."""
+    options = arguments(__doc__, 1, 1)  # nothing is timed: the quick form is the full one
     if not SCRIPTS.joinpath("sections.js").exists():
         sys.exit("There is no built site yet: run `nox -s docs` first.")
     asked = [(q.id, q.question, {place.partition("#")[0] for place in q.places}) for q in questions.load()]
@@ -106,9 +107,9 @@ def main():
         "missed_without_the_lists": sorted(alone),
     }
     print(f"questions found although no page repeats them: {details['questions_found_without_the_lists']}")
-    _bench.write("search", share, TARGET, "of queries find a right page among the first three", details)
-    sys.exit(share < TARGET)
+    write("search", share, TARGET, "of queries find a right page among the first three", details)
+    return exit_code(options, counts=share >= TARGET)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

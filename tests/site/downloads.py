@@ -59,8 +59,12 @@ def problems(files: list[Path]) -> Iterator[str]:
             nbformat.validate(nbformat.reads(text, 4))
         if ending == "py":
             compile(text, file.name, "exec")
-    if "ipynb" not in by_ending:
-        return
+    if "ipynb" in by_ending:
+        yield from notebook_problems(by_ending)
+
+
+def notebook_problems(by_ending: dict[str, Path]) -> Iterator[str]:
+    """Say where the two notebooks and the Markdown of one page differ."""
     full, bare = (nbformat.read(by_ending[e], 4) for e in ("ipynb", "to-run.ipynb"))
     code = [[c.source for c in n.cells if c.cell_type == "code"] for n in (full, bare)]
     if code[0] != code[1]:

@@ -1,5 +1,6 @@
 /* Finds pages: which sections of the guide answer a question, or an error message, best. Needs MiniSearch only. */
 
+// biome-ignore lint/correctness/noUnusedVariables: page.js, another script of the page, uses it
 const GuideSearch = (() => {
   // Words without a topic. A question is full of them, and so is every page.
   const EMPTY = new Set(
@@ -48,7 +49,8 @@ const GuideSearch = (() => {
   const queryTerm = (word) => (EMPTY.has(word.toLowerCase()) ? null : term(word));
 
   // Lists of everything mention everything: they come after the pages that explain one thing.
-  const LISTS = /^reference\/(claims|more-facts|five-tutorials|glossary|api|questions|coverage)$|^(status|index)$|\/index$/;
+  const LISTS =
+    /^reference\/(claims|more-facts|five-tutorials|glossary|api|questions|coverage)$|^(status|index)$|\/index$/;
   const weightOf = (page) => (LISTS.test(page) ? 0.4 : page.startsWith("howto/") ? 1.3 : 1);
 
   let index = null;
@@ -56,7 +58,15 @@ const GuideSearch = (() => {
 
   /** Take the sections of the site: `[page, anchor, page title, title, text, code]` each. */
   function load(rows) {
-    sections = rows.map(([page, anchor, pageTitle, title, text, code], id) => ({ id, page, anchor, pageTitle, title, text, code }));
+    sections = rows.map(([page, anchor, pageTitle, title, text, code], id) => ({
+      id,
+      page,
+      anchor,
+      pageTitle,
+      title,
+      text,
+      code,
+    }));
     index = new MiniSearch({
       fields: ["pageTitle", "title", "text", "code"],
       tokenize: words,
@@ -82,7 +92,14 @@ const GuideSearch = (() => {
     for (const hit of hits) {
       const section = sections[hit.id];
       const page = pages.get(section.page);
-      if (!page) pages.set(section.page, { page: section.page, title: section.pageTitle, score: hit.score, terms: hit.terms, sections: [section] });
+      if (!page)
+        pages.set(section.page, {
+          page: section.page,
+          title: section.pageTitle,
+          score: hit.score,
+          terms: hit.terms,
+          sections: [section],
+        });
       else {
         page.sections.push(section);
         page.score += hit.score * 0.5 ** page.sections.length;

@@ -39,7 +39,12 @@
     parts.push(excerpt(best.text || best.code, wanted));
     const more = others.filter((s) => s.title).slice(0, 3);
     if (more.length)
-      parts.push(element("p", ["Also: ", ...more.flatMap((s, i) => [i ? " · " : "", element("a", s.title, { href: address(s.page, s.anchor) })])]));
+      parts.push(
+        element("p", [
+          "Also: ",
+          ...more.flatMap((s, i) => [i ? " · " : "", element("a", s.title, { href: address(s.page, s.anchor) })]),
+        ]),
+      );
     return element("li", parts);
   }
 
@@ -49,7 +54,11 @@
     status.textContent = "";
     if (!query) return;
     const found = GuideSearch.find(query, SHOWN);
-    const wanted = new Set(GuideSearch.words(query).map((w) => GuideSearch.stem(w.toLowerCase())).filter((w) => w.length > 2));
+    const wanted = new Set(
+      GuideSearch.words(query)
+        .map((w) => GuideSearch.stem(w.toLowerCase()))
+        .filter((w) => w.length > 2),
+    );
     list.append(...found.map((page) => entry(page, wanted)));
     status.textContent = found.length
       ? `${found.length === SHOWN ? "The best " : ""}${found.length} ${found.length === 1 ? "page" : "pages"}`

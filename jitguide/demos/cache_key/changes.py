@@ -19,7 +19,7 @@ from typing import Any
 import jax
 
 from jitguide import _jax, watch
-from jitguide._display import html_table, table
+from jitguide._display import Displayed, Table
 
 _HEADER = ("change", "fast path", "traces", "lowerings", "compiles")
 _NOT_KNOWN = "Whether a call left the fast path is not known: JAX does not expose its module for jit."
@@ -74,7 +74,7 @@ class Change:
         return done or ("leaves the fast path" if self.fast is False else quiet)
 
 
-class Changes:
+class Changes(Displayed):
     """A table of changed calls, filled row by row with `see` and `count`.
 
     Warm the function up first, then change one thing at a time. Each row builds on those before it: what was
@@ -133,20 +133,14 @@ class Changes:
         """Return the table as JSON-ready data."""
         return {"title": self.title, "rows": [asdict(row) for row in self.rows]}
 
-    def _view(self) -> dict[str, Any]:
+    def _table(self) -> Table:
         path = {True: "hit", False: "left", None: ""}
         cells = [
             [row.what, path[row.fast], *(n or "–" for n in (row.traces, row.lowerings, row.compiles))]
             for row in self.rows
         ]
         notes = [] if _jax.jit_file() else [_NOT_KNOWN]
-        return {"header": _HEADER, "rows": cells, "numeric": (2, 3, 4), "title": self.title, "notes": notes}
-
-    def __repr__(self) -> str:
-        return table(**self._view())
-
-    def _repr_html_(self) -> str:
-        return html_table(**self._view())
+        return Table(_HEADER, cells, numeric=(2, 3, 4), title=self.title, notes=notes)
 
 
 @contextmanager
