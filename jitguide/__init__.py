@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-_OLDEST_JAX = (0, 10)
+_OLDEST_JAX = (0, 10, 2)
 if jax.__version_info__ < _OLDEST_JAX:
     raise ImportError(
-        f"jitguide needs JAX 0.10 or later, and this is JAX {jax.__version__}. "
+        f"jitguide needs JAX 0.10.2 or later, and this is JAX {jax.__version__}. "
         "Update it with `pip install --upgrade jax`; JAX 0.10 needs Python 3.11 or later."
     )
 

@@ -1,6 +1,7 @@
-"""Lets the tests import the site's extensions as `_ext`."""
+"""Let the tests import the site's extensions as `_ext`, and the tools."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "tools")]
