@@ -13,7 +13,7 @@ import jax.stages
 from jitguide._jax import NO_OPTIONS, jit_options
 
 
-def jit_anew(fn: Callable) -> tuple[Any, tuple[str, ...]]:
+def jit_anew(fn: Callable[..., Any]) -> tuple[Any, tuple[str, ...]]:
     """Return `fn` jitted anew, as a function that no cache of JAX has seen, and notes."""
     if not isinstance(fn, jax.stages.Wrapped):
         return jax.jit(_renewed(fn)), ()
@@ -23,14 +23,14 @@ def jit_anew(fn: Callable) -> tuple[Any, tuple[str, ...]]:
     return jit_with(_renewed(plain), options), ()
 
 
-def jit_with(fn: Callable, options: dict[str, Any]) -> Any:
+def jit_with(fn: Callable[..., Any], options: dict[str, Any]) -> Any:
     """Return `jax.jit(fn, **options)`, where JAX has warned of a deprecated option before."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return jax.jit(fn, **options)
 
 
-def _renewed(fn: Callable) -> Callable:
+def _renewed(fn: Callable[..., Any]) -> Callable[..., Any]:
     # JAX's caches go by function object; names of parameters still come from the function inside.
     @functools.wraps(fn, updated=())
     def renewed(*args: Any, **kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ import functools
 import os
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -111,7 +112,7 @@ def _plain_name(name: str) -> str:
 
 
 def _reader_line() -> str:
-    frame = sys._getframe(2)
+    frame: types.FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith((*_NOT_THE_READER, "<frozen")):
         frame = frame.f_back
     if frame is None:
@@ -155,7 +156,7 @@ def open_lists() -> list[list[Event]]:
     return _local.open
 
 
-def reported_name(fun: Callable) -> str:
+def reported_name(fun: Callable[..., object]) -> str:
     """Return the name under which JAX reports a function: that of a partial is the inner one."""
     while isinstance(fun, functools.partial) and not hasattr(fun, "__name__"):
         fun = fun.func

@@ -114,7 +114,7 @@ def _panel(place: Place, name: str = "") -> Panel | None:
         tree = ast.parse("".join(lines))
     except SyntaxError:  # a notebook's magics, say
         return alone
-    functions, statements = [], []
+    functions, statements = list[Panel](), list[Panel]()
     for node in ast.walk(tree):
         if isinstance(node, (ast.stmt, ast.Lambda)):
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
@@ -176,12 +176,10 @@ def _docstrings(text: str) -> dict[int, tuple[int, str]]:
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node, clean=False):
-            constant = node.body[0].value
-            if constant.end_lineno > constant.lineno:
-                found[constant.lineno] = (
-                    constant.end_lineno,
-                    text.split("\n")[constant.end_lineno - 1].rstrip()[-3:],
-                )
+            constant = node.body[0]
+            last = constant.end_lineno or constant.lineno
+            if last > constant.lineno:
+                found[constant.lineno] = (last, text.split("\n")[last - 1].rstrip()[-3:])
     return found
 
 
