@@ -166,7 +166,7 @@ def test_the_package_has_links_where_the_project_has_an_address(project):
 def test_a_page_offers_to_report_an_error_where_there_is_an_address(address):
     template = jinja2.Template((ROOT / "docs" / "_templates" / "take-away.html").read_text())
     html = template.render(
-        guide_twins={"Notebook": "page.ipynb"}, guide_repository=address, pagename="learn/a b"
+        guide_downloads={"Notebook": "page.ipynb"}, guide_repository=address, pagename="learn/a b"
     )
     link = f"https://github.com/{address}/issues/new?template=page.yml&amp;page=learn/a%20b"
     assert (link in html) == bool(address)

@@ -162,8 +162,8 @@ def _equal(old: Any, new: Any) -> bool:
 
 def _structure(name: str, before: Argument, now: Argument) -> Reason:
     path, old, new = _first_difference(before.structure, now.structure)
-    was, now_is = (tree_node(node)[0] or (None, None) for node in (old, new))  # kind, and what it holds
-    same_kind = was[0] is now_is[0] is not None and old.num_leaves == new.num_leaves
+    was, now_is = (tree_node(node)[0] or (type(None), None) for node in (old, new))  # kind, and what it holds
+    same_kind = was[0] is now_is[0] and old.num_leaves == new.num_leaves
     if same_kind and not issubclass(was[0], _CONTAINERS):
         return reason("static field", name + path, show(was[1]), show(now_is[1]))
     words = [_node(old), _node(new)]
