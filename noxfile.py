@@ -266,7 +266,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
     session.run("codespell", *(["-w"] if fix else []))
     session.run("zizmor", "--offline", "--no-progress", ".github")
-    session.run("python", "docs/_ext/page_rules.py")
+    session.run("python", "tools/page_rules.py")
     session.run("python", "tools/repository.py", *([] if fix else ["--check"]))
     lint_scripts(session, fix=fix)
     # mypy needs the types of JAX, NumPy and Sphinx: it reads them in the shared environment, and stays out of

@@ -1,4 +1,4 @@
-"""Lets the tests import the site's extensions as `_ext`, and the tools."""
+"""Let the tests import the site's extensions as `_ext`, and the tools."""
 
 import sys
 from pathlib import Path

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jitguide import Comparison, Phases, Timing, _monitoring, phases, watch
+from jitguide import Comparison, Phases, Timing, phases, watch
 from jitguide._anew import jit_anew
 from jitguide._timing.phases import FirstCall
 
@@ -36,11 +36,10 @@ def test_plain_jitted_and_partial_functions_are_taken(make):
 def test_every_step_is_paid_again_for_a_function_that_has_been_called():
     jitted = jax.jit(wave)
     jitted(jnp.ones(3)).block_until_ready()
-    _monitoring.ensure_listening()
     for _ in range(2):
-        with _monitoring.recording() as events:
+        with watch() as block:
             phases(jitted, jnp.ones(3))
-        done = [event.phase for event in events if event.function == "wave"]
+        done = [event.phase for event in block.events if event.function == "wave"]
         assert done == ["trace", "lower", "compile"]
 
 
@@ -155,7 +154,7 @@ def test_an_option_that_cannot_be_kept_is_named():
 
 
 def test_what_is_no_function_is_refused():
-    with pytest.raises(TypeError, match="`fn` must be a function, and got a int, which cannot be called"):
+    with pytest.raises(TypeError, match="`fn` must be a function, got int, which cannot be called"):
         phases(3)
     compiled = jax.jit(wave).lower(jnp.ones(3)).compile()
     with pytest.raises(
@@ -196,7 +195,7 @@ def test_without_private_options_the_function_itself_is_timed_with_a_note(monkey
         def clear_cache(self):
             self.fn.clear_cache()
 
-    monkeypatch.setattr("jitguide._timing.phases.jax.stages.Wrapped", Opaque)
+    monkeypatch.setattr(jax.stages, "Wrapped", Opaque)
     cost = phases(Opaque(wave), jnp.ones(3))
     assert cost.notes == ("JAX does not tell the options of this function: steps done before look free.",)
 
@@ -256,10 +255,13 @@ def test_a_method_that_donates_its_object_leaves_the_readers_alone():
 
 @pytest.mark.filterwarnings("ignore:Some donated buffers")  # where a backend cannot donate, JAX says so
 def test_a_static_object_is_the_same_one_in_every_call():
-    _monitoring.ensure_listening()
-    with _monitoring.recording() as events:
+    with watch() as block:
         phases(Total(jnp.ones(3)).of_static, jnp.ones(3))
-    assert [event.phase for event in events if event.function == "of_static"] == ["trace", "lower", "compile"]
+    assert [event.phase for event in block.events if event.function == "of_static"] == [
+        "trace",
+        "lower",
+        "compile",
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:Some donated buffers")  # where a backend cannot donate, JAX says so
@@ -267,10 +269,9 @@ def test_a_static_object_is_the_same_one_in_every_call():
 def test_every_step_of_a_method_is_paid_again(name):
     method, x = getattr(Scale(), name), jnp.ones(3)
     method(x + 0)
-    _monitoring.ensure_listening()
-    with _monitoring.recording() as events:
+    with watch() as block:
         cost = phases(method, x)
-    done = [event.phase for event in events if event.function == name]
+    done = [event.phase for event in block.events if event.function == name]
     assert done == ["trace", "lower", "compile"]
     assert not x.is_deleted()
     assert cost.break_even(Scale().plain) >= 1

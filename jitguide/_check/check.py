@@ -225,7 +225,7 @@ def _taken_as_options(fn: Callable[..., Any], calls: Any, run: Any) -> list[str]
         if is_given and name in parameters
     ]
     if not isinstance(run, bool):
-        text = f"`run` must be True or False, and got {show(run)} of type {type(run).__name__}."
+        text = f"`run` must be True or False, got {show(run)} of type {type(run).__name__}."
         raise TypeError(" ".join([text, *notes[-1:]]))
     return notes
 
@@ -235,7 +235,7 @@ def _validated(calls: Any) -> list[tuple[Any, ...]]:
     for call in calls if isinstance(calls, list | tuple) else (calls,):
         if not isinstance(call, list | tuple):
             raise TypeError(
-                "`calls` must be a list of example calls, each a tuple of positional arguments, and got "
+                "`calls` must be a list of example calls, each a tuple of positional arguments, got "
                 f"{show(call)} of type {type(call).__name__}. Write `calls=[(x,), (y,)]`."
             )
     return [tuple(call) for call in calls]

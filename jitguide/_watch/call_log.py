@@ -186,7 +186,7 @@ def require_count(expected: Any) -> None:
     if isinstance(expected, bool) or not isinstance(expected, Integral) or expected < 0:
         kind = ValueError if isinstance(expected, Integral) and expected < 0 else TypeError
         raise kind(
-            f"`expected` must be a whole number of at least 0, and got {show(expected)} of type "
+            f"`expected` must be a whole number of at least 0, got {show(expected)} of type "
             f"{type(expected).__name__}. Write it first, as in `assert_compiles(1)`."
         )
 
