@@ -112,7 +112,7 @@ def test_sound_static_values_are_not_mentioned():
 def test_a_captured_constant_is_found_by_name_and_size():
     big = ones(*MIB)
     found = only(jax.jit(lambda x: x @ big), ones(3, 512))
-    assert found.sentence == "The program contains `big` float32[512,512] (1 MiB)."
+    assert found.sentence == "The program contains `big` f32[512,512] (1 MiB)."
     assert found.kind == "constant"
 
 

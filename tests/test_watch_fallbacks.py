@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import _monitoring, assert_compiles, watch
+from jitguide import _jax, _monitoring, assert_compiles, watch
 from jitguide._watch import watch as watch_module
 
 COMPILED, HIT = "compiled", "hit"
@@ -49,7 +49,7 @@ def untested_events(monkeypatch):
 @pytest.fixture
 def renamed_events(monkeypatch, untested_events):
     """Give the events of JAX other names."""
-    monkeypatch.setattr(_monitoring, "_PHASES", {})
+    monkeypatch.setattr(_jax, "PHASES", {})
 
 
 def test_without_private_names_events_still_count():

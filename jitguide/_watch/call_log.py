@@ -74,6 +74,7 @@ class CallLog(Displayed):
     """
 
     __name__: str
+    _notes: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -167,7 +168,7 @@ class CallLog(Displayed):
     def _table(self) -> Table:
         calls = self.calls
         counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()) or "none yet"
-        notes = [*_advices(calls), *([_NOT_COUNTED] if "not counted" in self.counts else [])]
+        notes = [*_advices(calls), *self._notes, *([_NOT_COUNTED] if "not counted" in self.counts else [])]
         title = f"{self.__name__}: {len(calls)} call{'s' * (len(calls) != 1)} ({counts})"
         return Table(_HEADER, _rows(calls), _NUMERIC, _MINOR, title, notes)
 
