@@ -288,7 +288,7 @@ def lint_scripts(session: nox.Session, *, fix: bool) -> None:
 @nox.session(default=False, reuse_venv=False)
 def package(session: nox.Session) -> None:
     """Build the distributions, check them as PyPI would, and use the wheel in an environment of its own."""
-    session.install("-q", *group("package"))
+    session.install("-q", "-c", CONSTRAINTS, *group("package"))
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     session.run("python", "-m", "build", "--outdir", str(dist), silent=True)
@@ -296,6 +296,7 @@ def package(session: nox.Session) -> None:
     session.install("-q", "-c", CONSTRAINTS, *map(str, dist.glob("*.whl")))
     session.chdir(session.create_tmp())  # away from the sources: the wheel is what is imported
     session.run("python", "-c", USE_THE_WHEEL)
+    session.run("pyright", "--verifytypes", "jitguide", "--ignoreexternal")
 
 
 USE_THE_WHEEL = """
@@ -334,7 +335,7 @@ OTHERS = re.compile(
 def lock(session: nox.Session) -> None:
     """Renew constraints.txt: the versions that the guide is tested with; `-- --keep` only adds what is missing."""
     session.install(*group("lock"))
-    groups = [word for name in ("docs", "tests", "lint") for word in ("--group", name)]
+    groups = [word for name in ("docs", "tests", "lint", "package") for word in ("--group", name)]
     upgrade = [] if "--keep" in session.posargs else ["--upgrade"]
     session.run(
         "uv", "pip", "compile", "--universal", "--python-version", "3.11", *upgrade, "pyproject.toml",

@@ -166,7 +166,7 @@ def test_the_package_has_links_where_the_project_has_an_address(project):
 def test_a_page_offers_to_report_an_error_where_there_is_an_address(address):
     template = jinja2.Template((ROOT / "docs" / "_templates" / "take-away.html").read_text())
     html = template.render(
-        guide_twins={"Notebook": "page.ipynb"}, guide_repository=address, pagename="learn/a b"
+        guide_downloads={"Notebook": "page.ipynb"}, guide_repository=address, pagename="learn/a b"
     )
     link = f"https://github.com/{address}/issues/new?template=page.yml&amp;page=learn/a%20b"
     assert (link in html) == bool(address)
@@ -187,7 +187,7 @@ def test_every_requirement_is_locked():
         re.findall(r"^([a-z0-9_.-]+)==", (ROOT / "constraints.txt").read_text().lower(), re.MULTILINE)
     )
     groups = PROJECT["dependency-groups"]
-    wanted = [r for name in ("docs", "tests", "lint") for r in groups[name]] + PROJECT["project"][
+    wanted = [r for name in ("docs", "tests", "lint", "package") for r in groups[name]] + PROJECT["project"][
         "dependencies"
     ]
     names = {re.match(r"[\w-]+", r)[0].lower() for r in wanted}
