@@ -326,9 +326,7 @@ def lowest(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-W", "ignore::DeprecationWarning", "-n", "2", *map(str, chosen))
 
 
-OTHERS = re.compile(
-    r"\b(_ext|repository|page_rules|examples)\b"
-)  # what tests of the package have no business with
+OTHERS = re.compile(r"_ext\b|import (repository|page_rules|runpy)")  # the extensions, tools and examples
 
 
 @nox.session(default=False)
@@ -402,11 +400,15 @@ def second_nox(session: nox.Session) -> list[str]:
         env={"PATH": search_path()}, silent=True, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     own = f"{sys.version_info.major}.{sys.version_info.minor}."
-    others = [p for p in json.loads(listed) if not p["version"].startswith(own) and p["variant"] == "default"]
+    others = [
+        found for found in json.loads(listed)
+        if found["variant"] == "default"  # not the free-threaded one
+        and re.fullmatch(r"[\d.]+", found["version"]) and not found["version"].startswith(own)
+    ]  # fmt: skip
     if not others:
         return []
-    newest = max(others, key=lambda p: [p["version_parts"][part] for part in ("major", "minor", "patch")])
-    folder = ROOT / ".nox" / "second"
+    newest = max(others, key=lambda found: list(map(int, found["version"].split("."))))
+    folder = ROOT / ".nox" / f"second-{newest['version']}"  # for a newer Python, new environments
     tool = folder / "nox"
     session.run("uv", "venv", "-q", "--allow-existing", "--seed", "--python", newest["path"], str(tool))
     session.run("uv", "pip", "install", "-q", "--python", str(tool), "nox>=2024.10")
