@@ -12,7 +12,7 @@ import jax
 import jax.stages
 
 from jitguide._arguments import refuse_deleted
-from jitguide._callables import reached, require_jitted
+from jitguide._callables import parameters_of, reached, require_jitted
 from jitguide._check import jaxpr_scan, rules
 from jitguide._check.rules import Finding
 from jitguide._display import AsData, Table, duration
@@ -222,10 +222,7 @@ def _unwrap(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
 
 def _taken_as_options(fn: Callable[..., Any], calls: Any, run: Any) -> list[str]:
     """Return a note for each option given that is a parameter of the function as well."""
-    try:
-        parameters = set(inspect.signature(fn).parameters)
-    except (TypeError, ValueError):  # a few callables of C have no signature
-        parameters = set()
+    parameters = {parameter.name for parameter in parameters_of(fn)}
     given = {"calls": not (isinstance(calls, tuple) and not calls), "run": run is not True}
     notes = [
         f"`{name}` is an option of `check` and did not reach the function. To pass one on, check "

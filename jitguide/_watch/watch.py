@@ -92,7 +92,7 @@ class Watched(CallLog, Generic[P, R]):
         super().__init__()
         self._fn: Any = fn  # jitted: it has `lower`, `trace` and the rest
         self._static = tuple(static)
-        self._size = _jax.fast_path_size(fn) or (lambda: None)
+        self._size: Callable[[], int | None] = _jax.fast_path_size(fn) or (lambda: None)
         self._notes = () if self._size() is not None else (_jax.NO_FAST_PATH,)
         functools.update_wrapper(self, fn, updated=())
         self.__wrapped__: Callable[..., Any] = getattr(fn, "__wrapped__", fn)

@@ -61,7 +61,7 @@ def scale(x: Any, n: Any = 2) -> Any:
     return x * getattr(n, "factor", n)
 
 
-def warm(body: Callable, *args: Any, **options: Any) -> Callable:
+def warm(body: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Return a jitted function that JAX has not seen before, called once with `args`."""
     f = jax.jit(counted(body), **options)
     f(*args)
