@@ -14,6 +14,8 @@ from jitguide import Comparison, Phases, Timing, phases, watch
 from jitguide._anew import jit_anew
 from jitguide._timing.phases import FirstCall
 
+pytestmark = pytest.mark.measures
+
 STEPS = ("trace", "lower", "compile", "first_run", "steady")
 
 

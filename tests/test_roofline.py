@@ -22,6 +22,8 @@ from jitguide._hardware import program_cost
 from jitguide._hardware import roofline as roofline_module
 from jitguide._hardware.peaks import CopyPeak, MatmulPeak, best_seconds, copier, rate
 
+pytestmark = pytest.mark.measures
+
 MIB = 2**20
 
 
