@@ -10,7 +10,6 @@ _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE), str(_HERE.parent / "tools")]  # for docs/_ext and tools/repository.py
 
 import repository  # noqa: E402
-from _ext import inventory  # noqa: E402
 
 import jitguide  # noqa: E402 -- says in one line when JAX is missing or too old
 
@@ -29,22 +28,12 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "notfound.extension",
-    "_ext.assistants",
     "_ext.execution",
-    "_ext.drift",
-    "_ext.books",
-    "_ext.boxes",
-    "_ext.charts",
-    "_ext.claims",
-    "_ext.error_index",
-    "_ext.flags",
-    "_ext.printed",
     "_ext.programs",
-    "_ext.questions",
-    "_ext.search",
-    "_ext.status",
-    "_ext.theme_fixes",
-    "_ext.twins",
+    "_ext.claims",
+    "_ext.directives",
+    "_ext.downloads",
+    "_ext.site",
 ]
 
 # Pages ------------------------------------------------------------------------------------------------------
@@ -71,9 +60,8 @@ nitpick_ignore_regex = [
     (r"py:.*", r"jitguide\._.*"),  # parts of results, described where they stand
     (r"py:.*", r"(optional|callable|Axes|Callable|Mapping|Sequence|Any|T)"),  # words of annotations
 ]
-# The inventory is made from a list of names: the build is the same on line and off line.
-_INVENTORY = inventory.write(_HERE / "_data" / "jax_names.txt", _HERE.parent / "build" / "jax.inv")
-intersphinx_mapping = {"jax": (inventory.JAX_DOCS, _INVENTORY)}
+# The inventory is a list of the names that the guide links to: the build is the same online and offline.
+intersphinx_mapping = {"jax": ("https://docs.jax.dev/en/latest/", "_data/jax.inv")}
 autodoc_typehints = "none"  # signatures show the annotations already
 autodoc_member_order = "bysource"
 linkcheck_timeout = 15
@@ -102,6 +90,7 @@ html_last_updated_fmt = None
 # The address of the repository, set in pyproject.toml or not yet; its branch gh-pages holds the published site.
 guide_repository = repository.address()
 html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL") or repository.site(guide_repository)
+html_context = {"guide_repository": guide_repository}  # for "Report an error on this page"
 html_theme_options = {
     "use_download_button": False,
     "use_fullscreen_button": False,

@@ -10,6 +10,7 @@ from typing import Any
 
 import jax.stages
 
+from jitguide._jax import jit_options
 from jitguide._text import show
 from jitguide._watch.signature import parameters_of, static_names
 
@@ -118,7 +119,7 @@ def static_names_in(static: Any, fn: Callable[..., Any]) -> tuple[str, ...]:
     names = (static,) if isinstance(static, str) or not isinstance(static, Iterable) else tuple(static)
     parameters = parameters_of(fn)
     known = {p.name for p in parameters}
-    told = static_names(fn, parameters) if hasattr(fn, "_jit_info") else None  # private
+    told = static_names(fn, parameters) if jit_options(fn) is not None else None
     for name in names:
         if not isinstance(name, str):
             raise TypeError(

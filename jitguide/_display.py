@@ -17,7 +17,6 @@ from dataclasses import dataclass, fields
 from importlib.resources import files
 from typing import Any, ClassVar
 
-
 # What HTML allows in no text: control characters, lone surrogates, and code points that are no characters.
 _PLANES = "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
 _FORBIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_PLANES}]")

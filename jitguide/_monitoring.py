@@ -18,12 +18,8 @@ from dataclasses import dataclass
 import jax
 import jax.monitoring
 
-_PHASES = {
-    "/jax/core/compile/jaxpr_trace_duration": "trace",
-    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
-    "/jax/core/compile/backend_compile_duration": "compile",
-}
-_CACHE_HIT = "/jax/compilation_cache/cache_hits"
+from jitguide import _jax
+
 _PING = "/jitguide/ping"
 UNNAMED = "<unnamed function>"  # what JAX calls an object with `__call__`
 # Frames of these folders are never the reader's own line.
@@ -71,7 +67,7 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
     with contextlib.suppress(Exception):
         if event == _PING:
             _local.pinged = True
-        phase = _PHASES.get(event)
+        phase = _jax.PHASES.get(event)
         if phase is None:
             return
         name = _plain_name(str(details.get("fun_name", "")))
@@ -88,8 +84,8 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
 
 
 def _on_start(event: str, *_: object, **__: object) -> None:
-    if _PHASES.get(event) == "trace":
-        _local.misses, _local.error = _trace_cache_misses(), sys.exc_info()[1]
+    if _jax.PHASES.get(event) == "trace":
+        _local.misses, _local.error = _jax.trace_cache_misses(), sys.exc_info()[1]
 
 
 def _was_reused(name: str) -> bool:
@@ -101,21 +97,12 @@ def _was_reused(name: str) -> bool:
     ran_before, raises = name in _local.failed, sys.exc_info()[1] is not _local.error
     _local.error = None
     (_local.failed.add if raises else _local.failed.discard)(name)
-    found = _local.misses is not None and _local.misses == _trace_cache_misses()
+    found = _local.misses is not None and _local.misses == _jax.trace_cache_misses()
     return found and not (ran_before or raises)
 
 
-def _trace_cache_misses() -> int | None:
-    try:
-        from jax._src.interpreters import partial_eval
-
-        return partial_eval.trace_to_jaxpr.cache_info().misses  # private: without it, reused traces count too
-    except Exception:
-        return None
-
-
 def _on_event(event: str, **_: object) -> None:
-    if event == _CACHE_HIT:
+    if event == _jax.CACHE_HIT:
         _local.cache_hit = True
 
 
@@ -183,7 +170,8 @@ def work_on(function: str) -> int:
 def can_count() -> bool:
     """Return whether events mean what this package thinks they mean; tested once per process.
 
-    The self-test jits a new function: that must be one trace, one lowering and one compile.
+    The self-test jits a new function twice: that must be one lowering, one compile and one trace, because the second
+    trace is found in JAX's cache.
     """
     global _verdict
     ensure_listening()
@@ -200,6 +188,7 @@ def _self_test() -> bool | None:
     try:
         with recording() as events, jax.log_compiles(False), jax.explain_cache_misses(False):
             jax.jit(jitguide_self_test).trace().lower().compile()
+            jax.jit(jitguide_self_test).trace()
     except Exception:
         return None  # such as inside `jax.no_tracing()`: nothing was learned, so test again later
     finally:

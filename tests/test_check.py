@@ -114,7 +114,7 @@ def test_sound_static_values_are_not_mentioned():
 def test_a_captured_constant_is_found_by_name_and_size():
     big = ones(*MIB)
     found = only(jax.jit(lambda x: x @ big), ones(3, 512))
-    assert found.sentence == "The program contains `big` float32[512,512] (1 MiB)."
+    assert found.sentence == "The program contains `big` f32[512,512] (1 MiB)."
     assert found.kind == "constant"
 
 
@@ -440,7 +440,7 @@ def test_an_option_that_is_a_parameter_too_is_told_of():
         check(jax.jit(lambda x, run: x), 1.0, run=False)
     assert told in str(caught.value)
     assert check(jax.jit(lambda x, run=1: x), 1.0, run=False).notes[0].startswith(told)
-    with pytest.raises(TypeError, match="`run` must be True or False, and got 3 of type int") as caught:
+    with pytest.raises(TypeError, match="`run` must be True or False, got 3 of type int") as caught:
         check(jax.jit(lambda x, run=1: x), 1.0, run=3)
     assert told in str(caught.value)
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import jax
 import pytest
-from _ext import claims, ledger
+from _ext import DATA
+from _ext.claims import experiments, recording
 
 ROOT = Path(__file__).parents[1]
 SOURCE = """
@@ -28,7 +29,7 @@ def test_wrong_twin():
 
 def test_a_claim_has_id_sentence_topic_rows_and_code(tmp_path):
     (tmp_path / "test_pages_cold_things.py").write_text(SOURCE)
-    ((name, claim),) = claims.load(tmp_path).items()
+    ((name, claim),) = experiments.load(tmp_path).items()
     assert (name, claim.sentence, claim.topic) == ("snow-is-white", "Snow is white.", "cold things")
     assert claim.seeds == ("S000-01", "S001-02")
     assert claim.code.startswith("def test_snow(x):")
@@ -39,13 +40,8 @@ CONF = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {docs!r})
-from _ext import claims, ledger
-claims.FOLDER = Path({folder!r}) / "tests"
-ledger.CLAIMS = Path({folder!r}) / "claims.json"
-ledger.SOURCES = Path({folder!r}) / "sources.json"
-claims.load.__defaults__ = (claims.FOLDER,)
-ledger.recording.__defaults__ = (ledger.CLAIMS,)
-ledger.rows.__defaults__ = (ledger.SOURCES,)
+guide_claims = {folder!r} + "/tests"
+guide_claims_data = {folder!r}
 project = "small"
 extensions = ["myst_nb", "_ext.claims"]
 html_theme = "basic"
@@ -121,7 +117,7 @@ def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"verdicts": "+-"}, f"the claim 'snow-is-white' was seen to fail on JAX {jax.__version__}."),
+        ({"verdicts": "+-"}, f"the claim 'snow-is-white' was recorded to fail on JAX {jax.__version__}."),
         ({"index": PAGES["index"].replace("snow-is-white", "no-such")}, "index.md:5: WARNING: unknown claim 'no-such'"),
         ({"row": {**ROW, "heading": "Rain"}}, "row S000-01 of sources.json: there is no heading 'Rain' in 'index'."),
         (
@@ -139,5 +135,5 @@ def test_a_claim_that_cannot_stand_fails_the_build(build, change, message):
 
 
 def test_the_recording_of_the_project_knows_every_claim():
-    missing = set(claims.load()) - set(ledger.recording().verdicts)
+    missing = set(experiments.load()) - set(recording.load(DATA / recording.CLAIMS).verdicts)
     assert not missing, f"not recorded: {sorted(missing)}; run `nox -s versions`"

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from _ext import drift
+from _ext.execution import drift
 
 pytestmark = pytest.mark.timeout(300)  # builds small sites with kernels; 40 s on a quiet machine
 ROOT = Path(__file__).parents[1]
@@ -64,10 +64,10 @@ CONF = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {docs!r})
-from _ext import drift
+from _ext.execution import drift
 drift._FOLDER = Path({folder!r}) / "drift"
 project = "small"
-extensions = ["myst_nb", "_ext.execution", "_ext.drift"]
+extensions = ["myst_nb", "_ext.execution"]
 nb_execution_mode = "off"
 nb_custom_formats = {{".md": ["_ext.execution.read", {{}}, False]}}
 guide_store = {folder!r} + "/store"

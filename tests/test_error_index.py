@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from _ext import error_index
+from _ext.directives import error_index
 
 from jitguide._errors.entries import GROUPS, catalogue, entries
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
-from _ext import flags
+from _ext.directives import flags
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "flags.md"
 OPTIONS = {
@@ -86,7 +86,7 @@ def test_an_option_that_is_not_listed_is_told(monkeypatch):
     told = []
     monkeypatch.setattr(flags, "defaults", lambda: {"jax_enable_x64": False, "jax_brand_new": 1})
     monkeypatch.setattr(flags._log, "warning", lambda text, *args, **_: told.append(text % args))
-    flags._check(None)
+    flags.check(None)
     assert len(told) == 1
     assert "jax_brand_new" in told[0]
 

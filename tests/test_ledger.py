@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from _ext import ledger
+from _ext.claims import recording
 
 ROOT = Path(__file__).parents[1]
 _SPEC = importlib.util.spec_from_file_location("claims_merge", ROOT / "tests" / "claims" / "merge.py")
@@ -84,15 +84,15 @@ def test_the_newest_release_is_compared_with_the_last_recorded(tmp_path, monkeyp
     assert (changes.read_text().splitlines()[-1] if changes.exists() else "") == line
 
 
-RECORDING = ledger.Recording(
+RECORDING = recording.Recording(
     ("0.4.30", "0.9.2", "0.10.2"), {"a": "-++", "b": "+++", "c": "0-+"}, {"a": {"0.4.30": "r"}}
 )
 
 
 def test_the_releases_of_a_claim_are_told_in_words():
-    assert RECORDING.seen("a") == "Seen to hold on JAX 0.9.2 – 0.10.2 (2 of 3 releases tried)."
-    assert RECORDING.seen("b") == "Seen to hold on JAX 0.4.30 – 0.10.2 (all 3 releases tried)."
-    assert RECORDING.seen("new") == "Not recorded across releases yet."
+    assert RECORDING.in_words("a") == "Seen to hold on JAX 0.9.2 – 0.10.2 (2 of 3 releases tried)."
+    assert RECORDING.in_words("b") == "Seen to hold on JAX 0.4.30 – 0.10.2 (all 3 releases tried)."
+    assert RECORDING.in_words("new") == "Not recorded across releases yet."
 
 
 def test_a_flip_names_both_releases_and_the_reason():

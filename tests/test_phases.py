@@ -9,8 +9,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import pytest
+from jax.experimental.layout import Format, Layout
 
-from jitguide import Comparison, Phases, Timing, phases, watch
+from jitguide import Comparison, Phases, Timing, _jax, phases, watch
 from jitguide._anew import jit_anew
 from jitguide._timing.phases import FirstCall
 
@@ -149,14 +150,28 @@ def test_shardings_given_to_jit_are_kept():
         assert phases(given, x).notes == ()
 
 
-@pytest.mark.filterwarnings("ignore:backend and device argument on jit is deprecated")
-def test_an_option_that_cannot_be_kept_is_named():
-    cost = phases(jax.jit(wave, backend=jax.default_backend()), jnp.ones(3))
-    assert cost.notes == ("Given to jit and not kept, so that this may be another program: backend.",)
+def test_a_deprecated_option_is_kept_without_a_second_warning():
+    with pytest.warns(DeprecationWarning, match="backend and device argument on jit is deprecated"):
+        given = jax.jit(wave, backend="cpu")
+    anew, notes = jit_anew(given)
+    assert (_jax.jit_options(anew)["backend"], notes) == ("cpu", ())
+    assert phases(given, jnp.ones(3)).notes == ()
+
+
+@pytest.mark.parametrize("side", ["in", "out"])
+def test_layouts_given_to_jit_are_kept(side):
+    device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    x, turned = jnp.ones((2, 3)), Format(Layout((1, 0)), device)
+    given = jax.jit(lambda x: x + 1, **{f"{side}_shardings": turned})
+    anew, notes = jit_anew(given)
+    assert (_jax.jit_options(anew)[f"{side}_shardings"], notes) == (turned, ())
+    compiled = anew.lower(x).compile()
+    formats = jax.tree.leaves(compiled.input_formats if side == "in" else compiled.output_formats)
+    assert [f.layout.major_to_minor for f in formats] == [(1, 0)]
 
 
 def test_what_is_no_function_is_refused():
-    with pytest.raises(TypeError, match="`fn` must be a function, and got a int, which cannot be called"):
+    with pytest.raises(TypeError, match="`fn` must be a function, got int, which cannot be called"):
         phases(3)
     compiled = jax.jit(wave).lower(jnp.ones(3)).compile()
     with pytest.raises(
@@ -199,7 +214,7 @@ def test_without_private_options_the_function_itself_is_timed_with_a_note(monkey
 
     monkeypatch.setattr(jax.stages, "Wrapped", Opaque)
     cost = phases(Opaque(wave), jnp.ones(3))
-    assert cost.notes == ("JAX does not tell the options of this function: steps done before look free.",)
+    assert cost.notes == (f"{_jax.NO_OPTIONS}, so steps that are cached already show as free.",)
 
 
 def test_the_views_show_every_step():

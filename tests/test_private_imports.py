@@ -18,6 +18,7 @@ ALLOWED = {
     "test_escaping.py": "results of hostile texts are built by hand, because running JAX for each would be slow",
     "test_events.py": "the listener itself, as JAX calls it",
     "test_history.py": "the model of the caches and the equality of functions: pure; its bounds on memory",
+    "test_jax_reads.py": "takes away each private read of JAX in turn",
     "test_phases.py": "a new jit keeps the shardings of the old one; `compare` is replaced by fixed times",
     "test_reasons.py": "the difference of two signatures, in words: pure functions",
     "test_roofline.py": "counts and rates: pure functions; what is measured is replaced by fixed numbers",

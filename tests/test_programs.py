@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from _ext import ladder, program_runner
-from _ext.program_text import BOUNDARY, Origin
+from _ext.programs import candidates, compare_outputs, runner
+from _ext.programs.render import Origin
 
 sys.path.insert(0, str(Path(__file__).parent / "minipages"))
 from pages import PAGES
@@ -50,26 +50,24 @@ def executed(pages):
 
 
 @pytest.fixture(scope="module")
-def climbed():
-    """Every small page with the climb of each of its cells."""
-    climbs = {}
+def chosen():
+    """Every small page with the chosen program of each of its cells."""
+    found = {}
     for name, cells in executed(PAGES).items():
-        climbs[name] = ladder.prepare(cells, Origin(name, name, "0.12.0"))
+        found[name] = candidates.prepare(cells, Origin(name, name, "0.12.0"))
         for number, cell in enumerate(cells):
-            assert bool(climbs[name][number].expected.error) == cell["raises"], (name, number)
-    ladder.climb([climb for found in climbs.values() for climb in found.values()])
-    return climbs
+            assert bool(found[name][number].expected.error) == cell["raises"], (name, number)
+    candidates.choose([one for page in found.values() for one in page.values()])
+    return found
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_each_program_behaves_as_its_cell_did(climbed, name):
-    assert {number: climb.why for number, climb in climbed[name].items() if climb.why} == {}
+def test_each_program_behaves_as_its_cell_did(chosen, name):
+    assert {number: one.problem for number, one in chosen[name].items() if one.problem} == {}
 
 
-def test_few_cells_need_everything_before_them(climbed):
-    widest = [
-        c.name for found in climbed.values() for c in found.values() if c.programs[0][0] == ladder.RUNGS[-1]
-    ]
+def test_few_cells_need_everything_before_them(chosen):
+    widest = [c.name for found in chosen.values() for c in found.values() if c.level == candidates.LEVELS[-1]]
     assert len(widest) <= 2, widest
 
 
@@ -87,7 +85,7 @@ def test_few_cells_need_everything_before_them(climbed):
         ("generator", 3, "b = rng.integers(10)", "print(a)"),
         ("ambient", 3, "jax_debug_nans", "warn("),
         ("custom rule", 2, "f.defjvp(rule)", "jit"),
-        ("loop variable", 1, BOUNDARY[:0], "append"),
+        ("loop variable", 1, 'for x in "ab"', "append"),
         ("files", 2, "print(1)", "print(2)"),
         ("a draw too late", 3, "values =", "later"),
         ("a draw too late", 4, "later =", "print(values"),
@@ -95,8 +93,8 @@ def test_few_cells_need_everything_before_them(climbed):
         ("lambda in a loop", 1, "(abs, float)", "unrelated"),
     ],
 )
-def test_what_is_kept_and_what_is_left(climbed, page, cell, kept, left):
-    text = climbed[page][cell].text
+def test_what_is_kept_and_what_is_left(chosen, page, cell, kept, left):
+    text = chosen[page][cell].text
     assert kept in text
     assert left not in text.replace("print(b", "")
 
@@ -113,16 +111,16 @@ def test_what_is_kept_and_what_is_left(climbed, page, cell, kept, left):
         ("alias", 3, "print(a(1))"),
     ],
 )
-def test_a_dropped_statement_is_noticed(climbed, page, cell, dropped):
-    one = climbed[page][cell]
+def test_a_dropped_statement_is_noticed(chosen, page, cell, dropped):
+    one = chosen[page][cell]
     text = (
         one.text.replace(f"\n{dropped}\n", "\n", 1)
         if page != "stale self"
         else one.text.replace("print(c.calc(3))\n", "", 1)
     )
     assert text != one.text
-    outcome = program_runner.run([ladder.job("x", text, one.expected.shown is not None)])["x"]
-    assert ladder.likeness.difference(one.expected, [outcome], measured=())
+    outcome = runner.run([candidates.job("x", text, one.expected.shown is not None)])["x"]
+    assert compare_outputs.difference(one.expected, [outcome], measured=())
 
 
 def test_a_break_even_may_come_and_go_and_no_other_finding():
@@ -133,12 +131,12 @@ def test_a_break_even_may_come_and_go_and_no_other_finding():
             f"{i}. {kind}: A jitted call takes 2 µs.\n   {advice[kind]}" for i, kind in enumerate(kinds, 1)
         ]
         title = f"f: {len(kinds)} findings" if kinds else "f: nothing found. Looked at retraces, break-even."
-        return ladder.likeness.normal("\n".join([title, *lines]), ["clock"])
+        return compare_outputs.normal("\n".join([title, *lines]), ["clock"])
 
     assert said("constant") == said("constant", "break-even")
     assert said() == said("break-even")
     unknown = "f: nothing found. Looked at retraces.\nBreak-even was not looked at: it was compiled before."
-    assert ladder.likeness.normal(unknown, ["clock"]) == said("break-even")
+    assert compare_outputs.normal(unknown, ["clock"]) == said("break-even")
     assert said() != said("constant")
 
 
@@ -146,15 +144,15 @@ def test_an_unseeded_generator_is_noticed():
     page = "import numpy as np\nrng = np.random.default_rng()\n# %%\nprint(rng.normal())"
     legacy = "import numpy as np\n# %%\nprint(np.random.randn())"
     for cells in executed({"new": page, "legacy": legacy}).values():
-        climb = ladder.prepare(cells, ORIGIN)[1]
-        ladder.climb([climb])
-        assert "it prints" in climb.why
+        one = candidates.prepare(cells, ORIGIN)[1]
+        candidates.choose([one])
+        assert "it prints" in one.problem
 
 
 @pytest.mark.parametrize(("fresh", "scale"), [(False, "0.1"), (True, "None")])
 def test_only_forked_programs_measure_briefly(fresh, scale):
     text = "import os, jitguide\nprint(os.environ.get('JITGUIDE_BUDGET_SCALE'))"
-    assert program_runner.run([program_runner.Job("x", text, fresh=fresh)])["x"].stdout.strip() == scale
+    assert runner.run([runner.Job("x", text, fresh=fresh)])["x"].stdout.strip() == scale
 
 
 def test_a_block_that_would_tell_compiles_by_itself():
@@ -169,8 +167,6 @@ def test_a_block_that_would_tell_compiles_by_itself():
         "shares": "f(1.0)\nprint(len(read))",
         "tells": "f(1.0)  # monitoring\nprint(len(read))",
     }
-    found = program_runner.run(
-        [program_runner.Job(n, text + t, block) for n, t in programs.items()], workers=1
-    )
+    found = runner.run([runner.Job(n, text + t, block) for n, t in programs.items()], workers=1)
     assert int(found["shares"].stdout) > 0
     assert int(found["tells"].stdout) == 0

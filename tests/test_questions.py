@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from _ext import questions
+from _ext.directives import questions
 
 DOCS = Path(__file__).parents[1] / "docs"
 ALL = questions.load()

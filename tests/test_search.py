@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from _ext import search
+from _ext.site import search_index
 from docutils import nodes
 from docutils.utils import new_document
 from py_mini_racer import MiniRacer
@@ -79,7 +79,7 @@ def test_each_section_has_its_own_text_and_code():
     outer = section("Outer", nodes.paragraph(text="shallow"), hidden, inner, name="outer")
     document = new_document("page")
     document += outer
-    assert search.rows(document, "a/page") == [
+    assert search_index.rows(document, "a/page") == [
         ["a/page", "", "Outer", "", "shallow", ""],
         ["a/page", "inner", "Outer", "Inner", "deep.", "f(1)"],
     ]

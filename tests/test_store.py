@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from _ext.store import Store
+from _ext.execution.store import Store
 
 
 def test_what_was_saved_is_loaded_under_the_same_key_only(tmp_path):

@@ -263,7 +263,7 @@ def _validate(fn: Any, arguments: Arguments) -> None:
         )
     if not callable(fn):
         raise TypeError(
-            f"`fn` must be a function, and got a {type(fn).__name__}, which cannot be called. Pass the "
+            f"`fn` must be a function, got {type(fn).__name__}, which cannot be called. Pass the "
             "function and its arguments apart: `phases(f, x)`."
         )
     refuse_tracing("phases", arguments)

@@ -16,6 +16,7 @@ import jax
 import jax.tree_util as tree
 import numpy as np
 
+from jitguide import _jax
 from jitguide._text import show
 
 # Settings that are part of JAX's cache key, by experiment: tests/test_watch.py sees each cause a trace.
@@ -145,12 +146,12 @@ def parameters_of(fn: Callable) -> list[inspect.Parameter]:
 
 
 def static_names(fn: Callable, parameters: list[inspect.Parameter]) -> set[str]:
-    """Return the names of the parameters that jit holds static, as far as JAX tells."""
-    info = getattr(fn, "_jit_info", None)  # private: without it, pass `static` to `watch`
-    names = set(getattr(info, "static_argnames", None) or ())
+    """Return the names of the parameters that are static in a jitted function; none if JAX does not expose them."""
+    options = _jax.jit_options(fn) or {}
+    names = set(options.get("static_argnames", ()))
     order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "argument")
-    for number in getattr(info, "static_argnums", None) or ():
+    for number in options.get("static_argnums", ()):
         known = -len(order) <= number < len(order)
         names.add(order[number] if known else f"{rest}[{number - len(order)}]")
     return names
@@ -209,16 +210,5 @@ def _settings() -> dict[str, Any]:
     found = {name: _read(jax.config, name) for name in _SETTINGS}
     mesh = getattr(jax.sharding, "get_abstract_mesh", lambda: None)()
     found["mesh"] = None if mesh is None or getattr(mesh, "empty", False) else mesh
-    found.update(_private_settings())
-    return found
-
-
-def _private_settings() -> dict[str, Any]:
-    """Return the rest of JAX's cache context, where this JAX offers it under a private name."""
-    try:
-        from jax._src import config
-
-        pairs = zip(config.trace_context_names(), config.trace_context(), strict=True)
-        return {name: value for name, value in pairs if name not in _SKIPPED_CONTEXT}
-    except Exception:
-        return {}
+    more = _jax.trace_settings().items()
+    return found | {name: value for name, value in more if name not in _SKIPPED_CONTEXT}

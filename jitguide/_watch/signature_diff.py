@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.tree_util as tree
 
+from jitguide._jax import tree_node
 from jitguide._text import show
 from jitguide._watch.reasons import COMPILE, FAST, KINDS, TRACE, Reason, reaches, reason
 from jitguide._watch.signature import Argument, Leaf, Signature
@@ -161,7 +162,7 @@ def _equal(old: Any, new: Any) -> bool:
 
 def _structure(name: str, before: Argument, now: Argument) -> Reason:
     path, old, new = _first_difference(before.structure, now.structure)
-    kinds = [node.node_data() for node in (old, new)]
+    kinds = [tree_node(node)[0] for node in (old, new)]
     same_kind = None not in kinds and kinds[0][0] is kinds[1][0] and old.num_leaves == new.num_leaves
     if same_kind and not issubclass(kinds[0][0], _CONTAINERS):
         return reason("static field", name + path, show(kinds[0][1]), show(kinds[1][1]))
@@ -173,10 +174,10 @@ def _structure(name: str, before: Argument, now: Argument) -> Reason:
 
 def _first_difference(old: Any, new: Any, path: str = "") -> tuple[str, Any, Any]:
     """Return the path to the first node in which two tree structures differ, and both nodes."""
-    if old.node_data() == new.node_data():
-        pairs = list(zip(old.children(), new.children(), strict=False))
-        for i, (a, b) in enumerate(pairs):
-            if a != b and len(pairs) == len(old.children()) == len(new.children()):
+    (data, parts), (other_data, other_parts) = map(tree_node, (old, new))
+    if data == other_data and len(parts) == len(other_parts):
+        for i, (a, b) in enumerate(zip(parts, other_parts, strict=True)):
+            if a != b:
                 return _first_difference(a, b, path + _step(old, i))
     return path, old, new
 
@@ -192,15 +193,15 @@ def _step(structure: Any, i: int) -> str:
 
 
 def _node(structure: Any) -> str:
-    data = structure.node_data()
+    data, parts = tree_node(structure)
     if data is None:
-        return "a leaf"
+        return "a leaf" if structure.num_leaves == structure.num_nodes == 1 else show(structure)
     kind, keys = data
     if kind is type(None):
         return "None"
     if issubclass(kind, dict) and keys:
         return f"{kind.__name__} with keys {show(list(keys))}"
-    return f"{kind.__name__} of {len(structure.children())}"
+    return f"{kind.__name__} of {len(parts)}"
 
 
 def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 
 from _bench import arguments, exit_code, write  # noqa: E402
-from _ext import questions  # noqa: E402
+from _ext.directives import questions  # noqa: E402
 
 from jitguide._errors.entries import catalogue  # noqa: E402
 

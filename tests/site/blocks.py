@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import jax
-from _ext.likeness import Expected
-from _ext.program_runner import Outcome
+from _ext.programs.compare_outputs import Expected
+from _ext.programs.runner import Outcome
 from bs4 import BeautifulSoup, Tag
 
 BOUNDARY = "# --- this block"

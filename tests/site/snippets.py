@@ -1,6 +1,6 @@
-"""Runs what both buttons of every Python block of the built site really copy: `python tests/site/snippets.py`.
+"""Run what both buttons of every Python block of the built site really copy: `python tests/site/snippets.py`.
 
-It reads the HTML and trusts nothing else: not what the build found out, and not how the programs were made.
+It reads the HTML and trusts nothing else: neither the findings of the build nor the way in which the programs were made.
 The last line is `snippets: N blocks, N programs, N behaved`; anything else is listed above it.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -16,49 +17,32 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "docs"), str(Path(__file__).parent)]
 
 import blocks  # noqa: E402 -- beside this file
-from _ext import likeness, program_runner  # noqa: E402
+from _ext.programs import compare_outputs, runner  # noqa: E402
+from _ext.programs.prove import Trial, prove  # noqa: E402
 
-# One program in sixty gets an interpreter of its own: forking must not be what makes it work.
+# One program in sixty gets a process of its own: forking must not be what makes it work.
 _FRESH_EVERY = 60
-_SLOWEST = 10  # programs whose time is told
+_SLOWEST = 10  # programs whose time is reported
 
 
-def jobs(found: list[blocks.Block], fresh: bool = False) -> list[program_runner.Job]:
-    """Return what there is to run."""
-    made = []
-    for i, block in enumerate(found):
-        own = fresh or block.whole or i % _FRESH_EVERY == 0 or program_runner.needs_fresh(block.program)
-        shown = block.expected.shown is not None
-        made.append(program_runner.Job(block.name, block.program, block.begins, shown, own))
-    return made
+def trial(block: blocks.Block, fresh: bool) -> Trial:
+    """Return the program of a block with what the page shows below it; `fresh` asks for its own process at once."""
+    clocks = compare_outputs.instruments(block.program)
+    fresh = fresh or block.whole or runner.needs_fresh(block.program)
+    shown = block.expected.shown is not None
 
+    def difference(runs: Sequence[runner.Outcome]) -> str:
+        if block.only_class:
+            same = runs[0].error == block.expected.error
+            return "" if same else f"it raises {runs[0].error}: {runs[0].message[:300]}"
+        values = [block.value_lines(run) for run in runs] if shown else None
+        return compare_outputs.difference(block.expected, runs, clocks, values)
 
-def complaint(block: blocks.Block, runs: list[program_runner.Outcome]) -> str:
-    """Return how the program misbehaves, or an empty text."""
-    shown = [block.value_lines(run) for run in runs] if block.expected.shown is not None else None
-    if block.only_class:
-        return (
-            ""
-            if runs[0].error == block.expected.error
-            else f"it raises {runs[0].error}: {runs[0].message[:300]}"
-        )
-    return likeness.difference(block.expected, runs, likeness.instruments(block.program), shown)
-
-
-def prove(found: list[blocks.Block], workers: int) -> tuple[dict[str, str], dict[str, float]]:
-    """Run every program; return what is wrong with each that misbehaves, and the seconds that each took."""
-    first = program_runner.run(jobs(found), workers)
-    runs = {name: [outcome] for name, outcome in first.items()}
-    unsure = [block for block in found if complaint(block, runs[block.name])]
-    # What is measured differs each time; what fails in a forked process may be right in one of its own.
-    for fresh in (False, True):
-        again = [block for block in unsure if fresh or likeness.instruments(block.program)]
-        outcomes = program_runner.run(jobs(again, fresh), workers)
-        for block in again:
-            runs[block.name].insert(0, outcomes[block.name])
-        unsure = [b for b in unsure if complaint(b, runs[b.name][:1]) and complaint(b, runs[b.name])]
-    wrong = {block.name: complaint(block, runs[block.name]) for block in unsure}
-    return wrong, {name: outcome.seconds for name, outcome in first.items()}
+    return Trial(
+        lambda own: runner.Job(block.name, block.program, block.begins, shown, own or fresh),
+        difference,
+        bool(clocks),
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,13 +62,14 @@ def main(arguments: list[str] | None = None) -> int:
     today = date.today().toordinal()
     programs = [block for block in found if block.program]
     whole = [block for i, block in enumerate(programs) if i % options.share == today % options.share]
-    misbehaved, seconds = prove(whole, options.workers)
-    wrong |= {name: [*wrong.get(name, []), told] for name, told in misbehaved.items()}
+    trials = {block.name: trial(block, i % _FRESH_EVERY == 0) for i, block in enumerate(whole)}
+    verdicts = prove(trials, options.workers)
+    wrong |= {name: [*wrong.get(name, []), v.difference] for name, v in verdicts.items() if v.difference}
     for name, told in sorted(wrong.items()):
         print(*(f"{name}: {one}" for one in told), sep="\n")
     behaved = len([block for block in whole if block.name not in wrong])
-    slowest = sorted(seconds, key=seconds.get, reverse=True)[:_SLOWEST]
-    print("slowest:", "; ".join(f"{name} {seconds[name]:.1f} s" for name in slowest))
+    slowest = sorted(verdicts, key=lambda name: verdicts[name].seconds, reverse=True)[:_SLOWEST]
+    print("slowest:", "; ".join(f"{name} {verdicts[name].seconds:.1f} s" for name in slowest))
     print(f"took {time.perf_counter() - start:.0f} s")
     tried = f", {len(whole)} of them run today" if options.share > 1 else ""
     print(f"snippets: {len(found)} blocks, {len(programs)} programs{tried}, {behaved} behaved")

@@ -14,7 +14,7 @@ CONF = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "docs")!r})
 project = "broken"
-extensions = ["myst_nb", "_ext.execution", "_ext.boxes", "_ext.claims"]
+extensions = ["myst_nb", "_ext.execution", "_ext.directives", "_ext.claims"]
 nb_execution_mode = "off"
 nb_custom_formats = {{".md": ["_ext.execution.read", {{}}, False]}}
 myst_enable_extensions = ["colon_fence"]

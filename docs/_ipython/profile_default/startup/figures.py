@@ -1,7 +1,7 @@
 """Shows matplotlib figures as inline SVG in the page's colours, with the plotted data as a table.
 
 It acts on display only: what a page's code does, and what a reader copies, is plain matplotlib.
-The build (docs/_ext/figures.py) adds the description and the caption that the cell names.
+The build (docs/_ext/execution/figures.py) adds the description and the caption that the cell names.
 """
 
 import html

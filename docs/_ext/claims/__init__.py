@@ -1,0 +1,30 @@
+"""Claims: sentences of the guide, each tied to the experiment that proves it and to its recorded verdicts."""
+
+from __future__ import annotations
+
+from sphinx.application import Sphinx
+from sphinx.util.typing import ExtensionMetadata
+
+from _ext import DATA, build
+
+from . import domain, experiments, tables, tutorials
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
+    """Register the domain, its role and the directives of the recorded facts with Sphinx."""
+    app.add_config_value("guide_claims", str(experiments.FOLDER), "env", [str])
+    app.add_config_value("guide_claims_data", str(DATA), "env", [str])
+    app.add_domain(domain.ClaimsDomain)
+    app.add_role("claim", domain.ClaimRole())
+    app.connect("env-updated", domain.rewrite_ledger)
+    app.add_node(tables.claim_links)
+    app.add_directive("claims-table", tables.ClaimsTable)
+    app.add_directive("recorded", tables.Recorded)
+    app.add_directive("changes", tables.Changes)
+    app.connect("doctree-resolved", tables.resolve)
+    app.add_node(tutorials.place_link)
+    app.add_directive("five-tutorials", tutorials.FiveTutorials)
+    app.connect("doctree-resolved", tutorials.resolve)
+    app.add_css_file("ledger.css")
+    app.add_js_file("ledger.js", loading_method="defer")
+    return {"env_version": domain.ClaimsDomain.data_version, **build.PARALLEL_SAFE}

@@ -1,0 +1,70 @@
+"""The claims of the guide: the tests in tests/claims, whose markers are read without importing them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from _ext import ROOT
+
+FOLDER = ROOT / "tests" / "claims"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence, the test that proves it, and the rows of the five tutorials that it settles."""
+
+    id: str
+    sentence: str
+    topic: str
+    code: str
+    seeds: tuple[str, ...]
+    path: Path
+
+
+def load(folder: Path = FOLDER) -> dict[str, Claim]:
+    """Return all claims by id, in the order of their files."""
+    found = {}
+    for path in sorted(folder.glob("test_*.py")):
+        source = path.read_text("utf-8")
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.FunctionDef) and (marker := _marker(node)):
+                name, sentence, seeds = marker
+                code = "\n".join(source.splitlines()[node.lineno - 1 : node.end_lineno])
+                found[name] = Claim(name, sentence, topic_of(path), code, tuple(seeds.split()), path)
+    return found
+
+
+def topic_of(path: Path) -> str:
+    """Return the topic of a file of claims.
+
+    Example:
+        >>> topic_of(Path("test_pages_control_flow.py"))
+        'control flow'
+    """
+    return path.stem.removeprefix("test_").removeprefix("pages_").replace("_", " ")
+
+
+def _marker(function: ast.FunctionDef) -> tuple[str, str, str] | None:
+    """Return id, sentence and seeds where a decorator is `pytest.mark.claim(id, sentence, seeds=…)`."""
+    for decorator in function.decorator_list:
+        match decorator:
+            case ast.Call(func=ast.Attribute(attr="claim"), args=[first, second], keywords=keywords):
+                seeds = next((ast.literal_eval(k.value) for k in keywords if k.arg == "seeds"), "")
+                return ast.literal_eval(first), ast.literal_eval(second), seeds
+    return None
+
+
+def shared_code(path: Path) -> str:
+    """Return the code of a file of claims outside its tests: imports, data and helpers."""
+    source = path.read_text("utf-8")
+    lines = source.splitlines()
+    kept: list[str] = []
+    for node in ast.parse(source).body:
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not docstring and not getattr(node, "name", "").startswith("test_"):
+            gap = [""] if isinstance(node, ast.FunctionDef | ast.ClassDef) and kept else []
+            kept += gap + lines[first - 1 : node.end_lineno]
+    return "\n".join(kept)

@@ -1,0 +1,103 @@
+"""The directive `error-index`: entries of the error catalogue, from the data that `explain` uses.
+
+Its argument names the groups that a page shows; without one it shows all::
+
+    ```{error-index} values sizes leaks
+    ```
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from _ext import build
+from _ext.nodes import paragraph, section
+from _ext.programs import catalogue
+from _ext.programs.node import program
+from _ext.programs.render import Origin
+from jitguide._errors.entries import GROUPS, entries
+from jitguide._errors.entry import Entry
+
+_TITLES = {
+    "values": "A value is needed while tracing",
+    "sizes": "A size is needed while tracing",
+    "leaks": "Leaked tracers",
+    "arguments": "Arguments",
+    "results": "Results, and Python's protocols",
+    "arrays": "Arrays and shapes",
+    "loops": "Loops",
+    "branches": "Branches",
+    "compiled": "Compiled ahead of time, and donation",
+    "devices": "Devices and sharding",
+    "callbacks": "Callbacks and checks",
+    "settings": "Settings",
+    "silent": "Indices, branches and devices",
+    "silent_types": "Numbers and types",
+    "silent_tracing": "What happens while tracing only",
+    "silent_costs": "Time and memory",
+}
+
+
+class ErrorIndex(SphinxDirective):
+    """A section for each group, a subsection for each entry."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the sections."""
+        groups = self.arguments[0].split() if self.arguments else GROUPS
+        if unknown := [group for group in groups if group not in GROUPS]:
+            raise self.error(f"The error catalogue has no group {unknown[0]!r}; it has {', '.join(GROUPS)}.")
+        return [self._group(group) for group in groups]
+
+    def _group(self, group: str) -> nodes.section:
+        anchor = f"errors-{group.replace('_', '-')}"
+        return section(_TITLES[group], anchor, *(self._entry(entry) for entry in entries(group)))
+
+    def _entry(self, entry: Entry) -> nodes.section:
+        found = section(self.parse_inline(entry.title)[0], entry.key)
+        found["classes"].append("error-entry")
+        if entry.error:
+            found += paragraph([nodes.literal(text=entry.error)])
+        if entry.patterns:
+            message = " · ".join(map(readable, entry.patterns))
+            found += paragraph([nodes.Text(f"“{message}”")], "error-message")
+        found += paragraph(self.parse_inline(entry.cause)[0])
+        for example in entry.examples:
+            found += self._code(example, "what goes wrong", "error-example", entry)
+        found += self._code(entry.repair, "the repair", "error-repair", entry)
+        found += paragraph([nodes.strong(text="Cost: "), *self.parse_inline(entry.cost)[0]])
+        if entry.page != self.env.docname:
+            found += paragraph(self.parse_inline(f"More: {{doc}}`/{entry.page}`")[0])
+        return found
+
+    def _code(self, code: str, label: str, kind: str, entry: Entry) -> nodes.container:
+        text = textwrap.dedent(code).strip("\n")
+        title = next(self.state.document.findall(nodes.title)).astext()
+        whole = catalogue.text(text, entry.devices, Origin(title, self.env.docname, build.JAX))
+        return nodes.container(
+            "",
+            nodes.paragraph("", label, classes=["code-label"]),
+            nodes.literal_block(text, text, language="python"),
+            program(text=whole, entry=catalogue.key(text, entry.devices)),
+            classes=[kind],
+        )
+
+
+def readable(pattern: str) -> str:
+    r"""Return a regular expression of the catalogue as the words that it stands for.
+
+    Example:
+        >>> readable(r"lax\.\w+ requires (?:equal|the same) `?dtypes`?")
+        'lax.… requires equal `dtypes`'
+    """
+    text = re.sub(r"\(\?:([^|)]*)[^)]*\)\??", r"\1", pattern)  # the first of several ways to say it
+    text = re.sub(r"\\[wds][*+]|\.\*|\[[^\]]*\][*+]?", "…", text)
+    text = re.sub(r"(?<!\\)([`\w])\?", r"\1", text)
+    text = re.sub(r"\\([.()\[\]|?*+])", r"\1", text)
+    return re.sub("…+", "…", re.sub(r"\\[bn]", "", text))

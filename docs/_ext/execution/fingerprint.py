@@ -1,0 +1,86 @@
+"""A digest of everything outside a page that can change the outputs of its cells."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from _ext import DOCS, ROOT, build
+
+# Sources that cells run or that shape their outputs.
+_SOURCES = (ROOT / "jitguide", ROOT / "examples", DOCS / "_ipython", Path(__file__).parent)
+# Packages that cells import or that shape their outputs, each with everything it requires.
+_PACKAGES = ("jax", "libtpu", "numpy", "matplotlib", "ipykernel", "ipython", "nbclient", "pytest")
+# Packages of which only their own version counts: they require Sphinx, which never sees a cell run.
+_ALONE = ("myst-nb", "myst-parser")
+_VARIABLES = re.compile("JAX_|XLA_|LIBTPU|CUDA_|NVIDIA_|TF_|OMP_|MKL_|OPENBLAS_|PYTHONHASHSEED")
+
+
+def environment() -> dict[str, object]:
+    """Return the environment as data: versions, processor and devices.
+
+    Raises:
+        RuntimeError: JAX cannot start on this machine; the message quotes its last line.
+    """
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "processor": build.processor(),
+        "cores": os.cpu_count(),
+        "devices": build.devices(),
+        "packages": packages(),
+    }
+
+
+def digest() -> str:
+    """Return a hexadecimal digest of the environment, its variables and the sources."""
+    variables = {k: v for k, v in sorted(os.environ.items()) if _VARIABLES.match(k)}
+    text = json.dumps([environment(), variables, sources(*_SOURCES)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sources(*folders: Path) -> dict[str, str]:
+    """Return a digest of each file below the folders by its path."""
+    paths = (path for folder in folders for path in sorted(folder.rglob("*")))
+    files = (p for p in paths if p.is_file() and "__pycache__" not in p.parts)
+    return {str(p.relative_to(ROOT)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def packages() -> list[str]:
+    """Return `name==version` of each installed package that can change an output.
+
+    A linter or a theme is not among them: a new release of one must not run every page again.
+    """
+    found: dict[str, str] = {}
+    wanted = [(name, frozenset[str]()) for name in _PACKAGES]
+    # The libraries of an accelerator are extras of its plugin.
+    plugins = [entry.dist for entry in entry_points(group="jax_plugins") if entry.dist]
+    wanted += [(p.metadata["Name"], frozenset(p.metadata.get_all("Provides-Extra") or [])) for p in plugins]
+    seen = set()
+    while wanted:
+        name, extras = wanted.pop()
+        package = _installed(name)
+        if package is None or (name, extras) in seen:
+            continue
+        seen.add((name, extras))
+        found[canonicalize_name(name)] = package.version
+        for needed in map(Requirement, package.requires or []):
+            if needed.marker is None or any(needed.marker.evaluate({"extra": e}) for e in ("", *extras)):
+                wanted.append((needed.name, frozenset(needed.extras)))
+    found |= {name: package.version for name in _ALONE if (package := _installed(name))}
+    return sorted(f"{name}=={version}" for name, version in found.items())
+
+
+def _installed(name: str) -> Distribution | None:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None

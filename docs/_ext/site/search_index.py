@@ -1,0 +1,74 @@
+"""The index of the site's search: the text of the pages, a row for each section.
+
+Sphinx's own search shows only pages that contain every word of a query, so it finds nothing for a question
+asked in a sentence. This one ranks sections by MiniSearch (in docs/_static/search) and needs no server.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import cast
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
+
+from _ext import build
+
+_SECTIONS = "_static/search/sections.js"
+# What a reader of a page does not read as its text.
+_SKIPPED = (nodes.comment, nodes.raw, nodes.substitution_definition, nodes.target)
+
+
+def rows(doctree: nodes.document, page: str) -> list[list[str]]:
+    """Return for each section of a page: page, anchor, the page's title, its own title, its text, its code."""
+    found, page_title = [], ""
+    for section in doctree.findall(nodes.section):
+        title = next((child.astext() for child in section if isinstance(child, nodes.title)), "")
+        top = not isinstance(section.parent, nodes.section)
+        page_title = title if top else page_title
+        text, code = _own(section)
+        if text or code:
+            anchor = "" if top else section["ids"][0]
+            found.append([page, anchor, page_title, "" if top else title, " ".join(text), "\n".join(code)])
+    return found
+
+
+def _own(section: nodes.section) -> tuple[list[str], list[str]]:
+    """Return the paragraphs and the code blocks of a section without those of the sections in it."""
+    text: list[str] = []
+    code: list[str] = []
+    waiting = [child for child in section if not isinstance(child, (nodes.section, nodes.title))]
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, (*_SKIPPED, nodes.section)):
+            continue
+        if isinstance(node, nodes.literal_block):
+            code.append(node.astext())
+        elif isinstance(node, nodes.TextElement) or not node.children:
+            text.append(re.sub(r" +(?=[.,;:](?:\s|$))", "", node.astext().replace("✓", "")).strip())
+        else:
+            waiting = [*node.children, *waiting]
+    return [t for t in text if t], code
+
+
+def replace_search(app: Sphinx) -> None:
+    """Replace Sphinx's own search."""
+    if build.is_site(app):
+        cast(
+            StandaloneHTMLBuilder, app.builder
+        ).search = False  # neither Sphinx's index nor its page: _templates/search.html replaces it
+        app.config.html_additional_pages = {**app.config.html_additional_pages, "search": "search.html"}
+
+
+def write(app: Sphinx, failure: Exception | None) -> None:
+    """Write the index when all pages are read."""
+    if failure or not build.is_site(app):
+        return
+    found = [row for page in sorted(app.env.found_docs) for row in rows(app.env.get_doctree(page), page)]
+    target = Path(app.outdir, _SECTIONS)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    target.write_text(f"GuideSearch.load({text});\n", "utf-8")

@@ -1,0 +1,33 @@
+"""Corrections of the theme and of MyST-NB where a page would be heavy, or mute to a screen reader.
+
+What a template can correct is in docs/_templates/layout.html. The theme's icon library of 1.5 MB is left out: the
+dozen icons that it shows are drawn in docs/_static/guide.css, and a test of the site reports when the theme begins
+to use others.
+"""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+from myst_nb.sphinx_ import HideCodeCellNode
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+
+
+def visit_hidden(translator: HTML5Translator, node: HideCodeCellNode) -> None:
+    """Write the summary of a folded cell as MyST-NB does, but without an `aria-label`: its words say what opens."""
+    tag = "span" if translator.builder.name == "epub" else "p"  # EPUB forbids a paragraph in a summary
+    labels = (
+        f'<{tag} class="{state} admonition-title">{html.escape(node[prompt])}</{tag}>\n'
+        for state, prompt in (("collapsed", "prompt_show"), ("expanded", "prompt_hide"))
+    )
+    classes = " ".join(node["classes"])
+    translator.body += [f'<details class="admonition hide {classes}">\n<summary>\n', *labels, "</summary>\n"]
+
+
+def remove_icon_library(app: Sphinx, error: Exception | None) -> None:
+    """Remove the theme's icon library from the built site."""
+    if error is None and app.builder.format == "html":
+        for path in Path(app.outdir).rglob("fontawesome*"):
+            path.unlink()

@@ -1,0 +1,60 @@
+"""Check the rules that can be read off the source of the pages: `python tools/page_rules.py`.
+
+Needs the standard library only, so that it runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+_DOCS = Path(__file__).resolve().parents[1] / "docs"
+_FENCE = re.compile(r"^(`{3,}|:{3,})(.*)$")
+_FILLER = re.compile(r"\b(simply|just|obviously|of course|easily|blazing\w*|powerful)\b", re.IGNORECASE)
+_MAGIC = re.compile(r"^\s*[%!]")
+_LESSON_MARKS = {"question": "opens with a question", "takeaway": "closes with a takeaway"}
+_MOST_CELLS = 24  # visible ones; beyond that a page is two pages
+
+
+def problems(path: Path) -> list[tuple[int, str]]:
+    """Return line and message for each broken rule of one page."""
+    found: list[tuple[int, str]] = []
+    in_code, visible_cells, marks = "", 0, set()
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        fence = _FENCE.match(line)
+        if fence and fence[1].startswith("`"):
+            if not in_code:
+                in_code = fence[1]
+                visible_cells += "{code-cell}" in fence[2]
+            elif line.strip() == in_code:
+                in_code = ""
+        elif fence:
+            marks.update(mark for mark in _LESSON_MARKS if f"{{{mark}}}" in fence[2])
+        elif in_code:
+            if _MAGIC.match(line):
+                found.append((number, "a magic or shell line: a copied program cannot contain it."))
+            visible_cells -= line.strip() in ("tags: [remove-cell]", ":tags: [remove-cell]")
+        elif word := _FILLER.search(line):
+            found.append((number, f"{word.group()!r}: say it without."))
+    if path.parent.name == "learn" and path.name != "index.md":
+        found += [
+            (1, f"a page of the path {rule}.") for mark, rule in _LESSON_MARKS.items() if mark not in marks
+        ]
+    if visible_cells > _MOST_CELLS:
+        found.append((1, f"{visible_cells} cells: a page has at most {_MOST_CELLS}."))
+    return found
+
+
+def main() -> int:
+    """Print every broken rule of every page; return 1 if there is one."""
+    pages = [p for p in sorted(_DOCS.rglob("*.md")) if not {"_build", "_data"} & set(p.parts)]
+    broken = [(page, *problem) for page in pages for problem in problems(page)]
+    for page, line, message in broken:
+        print(f"{page.relative_to(_DOCS.parent)}:{line}: {message}", file=sys.stderr)
+    print(f"page rules: {len(pages)} pages, {len(broken)} problems")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
