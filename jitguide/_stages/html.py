@@ -91,7 +91,7 @@ def _runs(stages: Any, lines: Sequence[Line], stage: str, view: str, targets: se
             yield f"<pre>{''.join(rows)}</pre>"
             continue
         classes = " ".join([*(["m"] if len(source) > 1 else []), *(f"s{n}" for n in source)])
-        own = _attribute("id", f"{view}-{next(iter(source), 0)}") if stage == "source" else ""
+        own = _attribute("id", f"{view}-{source[0]}") if stage == "source" else ""
         yield f"<pre{_attribute('class', classes)}{own}>{''.join(rows)}</pre>"
 
 
