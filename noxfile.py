@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from nox.command import CommandFailed
 nox.needs_version = ">=2024.10"  # the first with `requires`
 nox.options.default_venv_backend = "uv|virtualenv"  # uv is quicker where it is installed, and never needed
 nox.options.reuse_venv = "yes"
+nox.options.error_on_missing_interpreters = True  # `lowest` needs Python 3.11, and must not pass without it
 
 ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
@@ -125,8 +127,18 @@ def live(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def tests(session: nox.Session) -> None:
-    """Test the package, the extensions, the claims and the examples."""
-    python(session, "-m", "pytest", *session.posargs)
+    """Test the package, the extensions, the claims and the examples; `-- tests/test_watch.py` one file."""
+    if session.posargs:
+        python(session, "-m", "pytest", *session.posargs)
+        return
+    measuring = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "mark.measures" in p.read_text("utf-8")]
+    python(
+        session, "-m", "pytest", "-n", "2", "-m", "not measures", "--durations=10", *COVERAGE, "--cov-report="
+    )
+    python(session, "-m", "pytest", "-m", "measures", *COVERAGE, "--cov-append", *measuring)
+
+
+COVERAGE = ["--cov", "--cov-config=pyproject.toml"]
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
@@ -286,7 +298,7 @@ def lint_scripts(session: nox.Session, *, fix: bool) -> None:
 @nox.session(default=False, reuse_venv=False)
 def package(session: nox.Session) -> None:
     """Build the distributions, check them as PyPI would, and use the wheel in an environment of its own."""
-    session.install("-q", *group("package"))
+    session.install("-q", "-c", CONSTRAINTS, *group("package"))
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     session.run("python", "-m", "build", "--outdir", str(dist), silent=True)
@@ -294,6 +306,7 @@ def package(session: nox.Session) -> None:
     session.install("-q", "-c", CONSTRAINTS, *map(str, dist.glob("*.whl")))
     session.chdir(session.create_tmp())  # away from the sources: the wheel is what is imported
     session.run("python", "-c", USE_THE_WHEEL)
+    session.run("pyright", "--verifytypes", "jitguide", "--ignoreexternal")
 
 
 USE_THE_WHEEL = """
@@ -310,24 +323,27 @@ print("addresses:", metadata.get_all("Project-URL") or "none")
 
 @nox.session(default=False, python="3.11")
 def lowest(session: nox.Session) -> None:
-    """Test the package with the lowest versions of JAX, NumPy and Matplotlib that it allows."""
+    """Test the package with the lowest versions that pyproject.toml allows; `-- --quick` a tenth of the tests."""
     session.install("-q", *group("lock"))
     session.run(
         "uv", "pip", "install", "-q", "--resolution", "lowest-direct", "--python", session.virtualenv.location,
-        "-e", ".[plot]",
+        "-e", ".[plot]", *group("tests"),
     )  # fmt: skip
-    session.install("-q", "-c", CONSTRAINTS, *group("tests"))
-    session.run("uv", "pip", "list", "--python", session.virtualenv.location)
     # The tests of the package only: those of the site's extensions need Sphinx.
-    own = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "_ext" not in p.read_text("utf-8")]
-    session.run("python", "-m", "pytest", *(session.posargs or map(str, own)))
+    own = [p for p in sorted(ROOT.glob("tests/test_*.py")) if not OTHERS.search(p.read_text("utf-8"))]
+    chosen = own[::10] if session.posargs == ["--quick"] else session.posargs or own
+    # Old Matplotlib uses names that a new pyparsing deprecates.
+    session.run("python", "-m", "pytest", "-W", "ignore::DeprecationWarning", "-n", "2", *map(str, chosen))
+
+
+OTHERS = re.compile(r"_ext\b|import (repository|page_rules|runpy)")  # the extensions, tools and examples
 
 
 @nox.session(default=False)
 def lock(session: nox.Session) -> None:
     """Renew constraints.txt: the versions that the guide is tested with; `-- --keep` only adds what is missing."""
     session.install(*group("lock"))
-    groups = [word for name in ("docs", "tests", "lint") for word in ("--group", name)]
+    groups = [word for name in ("docs", "tests", "lint", "package") for word in ("--group", name)]
     upgrade = [] if "--keep" in session.posargs else ["--upgrade"]
     session.run(
         "uv", "pip", "compile", "--universal", "--python-version", "3.11", *upgrade, "pyproject.toml",
@@ -342,41 +358,50 @@ CONSTRAINTS_HEAD = (
     "# Every version the guide was tested with, on Python 3.11 and newer. Made by `nox -s lock`; do not edit."
 )
 
-# What must pass before a change lands: on the Python that runs nox, and on the newest other one.
+# What must pass before a change lands: on the Python that runs nox, and on the newest other one. What takes
+# long and seldom fails is a part of its own.
 CI = {
     "first": [
-        "lint", "package", "lowest", "tests", "docs -- --fresh", "docs -- -b epub", "docs -- -b singlehtml",
-        "doctest", "linkcheck", "site", "bench -- --quick",
+        "lint", "package", "lowest -- --quick", "tests", "docs -- --fresh", "docs -- -b epub",
+        "docs -- -b singlehtml", "doctest", "linkcheck", "site", "bench -- --quick",
     ],
     "second": ["tests", "docs -- --fresh", "site -- --quick"],
+    "lowest": ["lowest"],
 }  # fmt: skip
 
 
 @nox.session(default=False)
 def ci(session: nox.Session) -> None:
-    """Run all that must pass before a change lands; `-- first` or `-- second` Python only; `-- --list` nothing."""
+    """Run all that must pass before a change lands; `-- first`, `second` or `lowest` a part; `-- --list` nothing."""
     session.install("-q", *group("lock"))
-    chosen = [half for half in CI if half in session.posargs] or list(CI)
-    runners = {"first": [sys.executable, "-m", "nox"], "second": second_nox(session)}
-    steps = [(half, step) for half in chosen if runners[half] for step in CI[half]]
+    chosen = [part for part in CI if part in session.posargs] or ["first", "second"]
+    runners = {part: [sys.executable, "-m", "nox"] for part in CI}
+    missing = "no other Python from 3.12 on starts here, so the steps of the second Python cannot run"
+    if "second" in chosen:
+        runners["second"] = second_nox(session)
+        if not runners["second"] and "second" in session.posargs:
+            session.error(f"Install one: {missing}.")
+    steps = [(part, step) for part in chosen if runners[part] for step in CI[part]]
     if "--list" in session.posargs:
-        print(*(f"{half} Python: {' '.join(runners[half])} -s {step}" for half, step in steps), sep="\n")
-    else:
-        lines = [run_step(session, half, runners[half], step) for half, step in steps]
-        print("\n=== all passed:", *lines, sep="\n  ")
-    if "second" in chosen and not runners["second"]:
-        print("=== not run: the steps of the second Python, because no other Python from 3.12 on starts here")
+        print(*(f"{part}: {' '.join(runners[part])} -s {step}" for part, step in steps), sep="\n")
+        return
+    start = time.monotonic()
+    lines = [run_step(session, part, runners[part], step) for part, step in steps]
+    print("\n=== passed:", *lines, f"in all {time.monotonic() - start:.0f} s", sep="\n  ")
+    if not all(runners.values()):
+        print(f"=== not run: {missing}")
 
 
-def run_step(session: nox.Session, half: str, runner: list[str], step: str) -> str:
+def run_step(session: nox.Session, part: str, runner: list[str], step: str) -> str:
     """Run one session; return its line of the summary."""
-    print(f"=== {step}, on the {half} Python", flush=True)
+    print(f"=== {part}: {step}", flush=True)
     start = time.monotonic()
     try:  # with the caller's PATH: with this session's, which holds uv, nox would make the environments again
-        session.run(*runner, "-s", *step.split(), external=True, env={"PATH": os.environ["PATH"]})
+        settings = {"PATH": os.environ["PATH"], "HYPOTHESIS_PROFILE": "ci"}
+        session.run(*runner, "-s", *step.split(), external=True, env=settings)
     except CommandFailed:
-        session.error(f"=== FAILED after {time.monotonic() - start:.0f} s: {step}, on the {half} Python")
-    return f"{step}, on the {half} Python ({time.monotonic() - start:.0f} s)"
+        session.error(f"=== FAILED after {time.monotonic() - start:.0f} s: {part}: {step}")
+    return f"{part}: {step} ({time.monotonic() - start:.0f} s)"
 
 
 def second_nox(session: nox.Session) -> list[str]:
@@ -386,11 +411,15 @@ def second_nox(session: nox.Session) -> list[str]:
         env={"PATH": search_path()}, silent=True, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     own = f"{sys.version_info.major}.{sys.version_info.minor}."
-    others = [p for p in json.loads(listed) if not p["version"].startswith(own) and p["variant"] == "default"]
+    others = [
+        found for found in json.loads(listed)
+        if found["variant"] == "default"  # not the free-threaded one
+        and re.fullmatch(r"[\d.]+", found["version"]) and not found["version"].startswith(own)
+    ]  # fmt: skip
     if not others:
         return []
-    newest = max(others, key=lambda p: [p["version_parts"][part] for part in ("major", "minor", "patch")])
-    folder = ROOT / ".nox" / "second"
+    newest = max(others, key=lambda found: list(map(int, found["version"].split("."))))
+    folder = ROOT / ".nox" / f"second-{newest['version']}"  # for a newer Python, new environments
     tool = folder / "nox"
     session.run("uv", "venv", "-q", "--allow-existing", "--seed", "--python", newest["path"], str(tool))
     session.run("uv", "pip", "install", "-q", "--python", str(tool), "nox>=2024.10")

@@ -90,6 +90,7 @@ html_last_updated_fmt = None
 # The address of the repository, set in pyproject.toml or not yet; its branch gh-pages holds the published site.
 guide_repository = repository.address()
 html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL") or repository.site(guide_repository)
+html_context = {"guide_repository": guide_repository}  # for "Report an error on this page"
 html_theme_options = {
     "use_download_button": False,
     "use_fullscreen_button": False,

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-_OLDEST_JAX = (0, 10)
+_OLDEST_JAX = (0, 10, 2)
 if jax.__version_info__ < _OLDEST_JAX:
     raise ImportError(
-        f"jitguide needs JAX 0.10 or later, and this is JAX {jax.__version__}. "
+        f"jitguide needs JAX 0.10.2 or later, and this is JAX {jax.__version__}. "
         "Update it with `pip install --upgrade jax`; JAX 0.10 needs Python 3.11 or later."
     )
 
-import jax.extend  # noqa: E402 -- for `stages`: imported later, it makes JAX 0.12 compile everything again
+import jitguide._jaxprs  # noqa: E402, F401 -- imports `jax.extend`: later, that makes JAX 0.12 compile everything again
 
 if TYPE_CHECKING:  # for type checkers and editors, which do not see what is imported on demand
     from jitguide._check.check import Findings as Findings

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from jitguide._watch.watch import at_top_level
+from jitguide._jax import at_top_level, has_tracer
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -60,7 +60,7 @@ def refuse_deleted(arguments: Arguments, advice: str) -> None:
 
 def refuse_tracing(caller: str, arguments: Any) -> None:
     """Raise inside a trace: a traced call computes nothing, so there is no time to measure."""
-    if not at_top_level() or any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arguments)):
+    if not at_top_level() or has_tracer(arguments):
         raise RuntimeError(
             f"`{caller}` was called inside a function that JAX is tracing (for jit, grad, vmap or scan), "
             "where calls are recorded and nothing is computed. Call it outside, with arrays."

@@ -2,29 +2,20 @@
 
 Plain text comes first: a result must read well in a terminal. HTML is the same content as a
 self-contained fragment without scripts or outside resources, with every piece of text escaped.
-Colours come from `currentColor` and from the variables of `_STYLE`, so that a fragment is legible on
+Colours come from `currentColor`, so that a fragment is legible on
 a light and on a dark page.
 """
 
 from __future__ import annotations
 
+import functools
 import html
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from importlib.resources import files
 from typing import Any, ClassVar
-
-_STYLE = (
-    "<style>.jg{font-size:.9em;overflow-x:auto;margin:.5em 0}"
-    ".jg table{border-collapse:collapse;width:auto}"
-    ".jg th,.jg td{padding:.15em .8em;text-align:left;border:0;background:none}"
-    ".jg thead th{border-bottom:1px solid currentColor}"
-    ".jg td.jg-num,.jg th.jg-num{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}"
-    ".jg caption{text-align:left;font-weight:600;padding:.2em .8em;caption-side:top}"
-    ".jg p{margin:.3em .8em}.jg .jg-whole{white-space:nowrap}"
-    "@media (max-width:600px){.jg .jg-minor{display:none}.jg th,.jg td{padding:.15em .4em}}</style>"
-)
 
 # What HTML allows in no text: control characters, lone surrogates, and code points that are no characters.
 _PLANES = "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
@@ -206,4 +197,14 @@ def _text(content: str) -> str:
 
 def panel(content: str) -> str:
     """Return `content`, which must already be safe HTML, in the frame that all views share."""
-    return f'{_STYLE}<div class="jg" tabindex="0">{content}</div>'
+    return f'{style("display.css")}<div class="jg" tabindex="0">{content}</div>'
+
+
+@functools.cache
+def style(path: str) -> str:
+    """Return a style sheet of the package as an element, without comments and the space that layout adds."""
+    text = files("jitguide").joinpath(path).read_text("utf-8")
+    short = re.sub(
+        r"\s*([{};,])\s*|(?<=:)\s+", r"\1", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).strip()
+    )
+    return f"<style>{short.replace(';}', '}')}</style>"

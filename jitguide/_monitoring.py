@@ -14,16 +14,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import FrameType
+from typing import Any
 
 import jax
 import jax.monitoring
 
-_PHASES = {
-    "/jax/core/compile/jaxpr_trace_duration": "trace",
-    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
-    "/jax/core/compile/backend_compile_duration": "compile",
-}
-_CACHE_HIT = "/jax/compilation_cache/cache_hits"
+from jitguide import _jax
+from jitguide._text import place
+
 _PING = "/jitguide/ping"
 UNNAMED = "<unnamed function>"  # what JAX calls an object with `__call__`
 # Frames of these folders are never the reader's own line.
@@ -71,7 +70,7 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
     with contextlib.suppress(Exception):
         if event == _PING:
             _local.pinged = True
-        phase = _PHASES.get(event)
+        phase = _jax.PHASES.get(event)
         if phase is None:
             return
         name = _plain_name(str(details.get("fun_name", "")))
@@ -88,8 +87,8 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
 
 
 def _on_start(event: str, *_: object, **__: object) -> None:
-    if _PHASES.get(event) == "trace":
-        _local.misses, _local.error = _trace_cache_misses(), sys.exc_info()[1]
+    if _jax.PHASES.get(event) == "trace":
+        _local.misses, _local.error = _jax.trace_cache_misses(), sys.exc_info()[1]
 
 
 def _was_reused(name: str) -> bool:
@@ -101,21 +100,12 @@ def _was_reused(name: str) -> bool:
     ran_before, raises = name in _local.failed, sys.exc_info()[1] is not _local.error
     _local.error = None
     (_local.failed.add if raises else _local.failed.discard)(name)
-    found = _local.misses is not None and _local.misses == _trace_cache_misses()
+    found = _local.misses is not None and _local.misses == _jax.trace_cache_misses()
     return found and not (ran_before or raises)
 
 
-def _trace_cache_misses() -> int | None:
-    try:
-        from jax._src.interpreters import partial_eval
-
-        return partial_eval.trace_to_jaxpr.cache_info().misses  # private: without it, reused traces count too
-    except Exception:
-        return None
-
-
 def _on_event(event: str, **_: object) -> None:
-    if event == _CACHE_HIT:
+    if event == _jax.CACHE_HIT:
         _local.cache_hit = True
 
 
@@ -124,15 +114,12 @@ def _plain_name(name: str) -> str:
 
 
 def _reader_line() -> str:
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith((*_NOT_THE_READER, "<frozen")):
         frame = frame.f_back
     if frame is None:
         return ""
-    name = os.path.basename(frame.f_code.co_filename)  # noqa: PTH119 - the folder is private to the reader
-    # A notebook cell runs from a file in a temporary folder whose name means nothing to the reader.
-    in_cell = "ipykernel_" in frame.f_code.co_filename or name.startswith("<ipython")
-    return f"{'cell' if in_cell else name}:{frame.f_lineno}"
+    return place(frame.f_code.co_filename, frame.f_lineno)
 
 
 def is_listening() -> bool:
@@ -168,7 +155,7 @@ def open_lists() -> list[list[Event]]:
     return _local.open
 
 
-def reported_name(fun: Callable) -> str:
+def reported_name(fun: Callable[..., Any]) -> str:
     """Return the name under which JAX reports a function: that of a partial is the inner one."""
     while isinstance(fun, functools.partial) and not hasattr(fun, "__name__"):
         fun = fun.func
@@ -183,7 +170,8 @@ def work_on(function: str) -> int:
 def can_count() -> bool:
     """Return whether events mean what this package thinks they mean; tested once per process.
 
-    The self-test jits a new function: that must be one trace, one lowering and one compile.
+    The self-test jits a new function twice: that must be one lowering, one compile and one trace, because the second
+    trace is found in JAX's cache.
     """
     global _verdict
     ensure_listening()
@@ -200,6 +188,7 @@ def _self_test() -> bool | None:
     try:
         with recording() as events, jax.log_compiles(False), jax.explain_cache_misses(False):
             jax.jit(jitguide_self_test).trace().lower().compile()
+            jax.jit(jitguide_self_test).trace()
     except Exception:
         return None  # such as inside `jax.no_tracing()`: nothing was learned, so test again later
     finally:

@@ -151,7 +151,7 @@ def test_a_check_of_another_type_is_refused(check):
 
 @pytest.mark.parametrize("check", [-1e-3, float("nan"), float("inf")])
 def test_a_tolerance_that_cannot_be_met_is_refused(check):
-    with pytest.raises(ValueError, match="`check` must be a relative tolerance of at least 0, and got"):
+    with pytest.raises(ValueError, match="`check` must be a relative tolerance of at least 0, got"):
         validate_check(check)
 
 

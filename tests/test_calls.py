@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import _monitoring, assert_compiles, watch
+from jitguide import assert_compiles, watch
 
 
 def raising_when_run():
@@ -43,10 +43,3 @@ def test_a_trace_that_raised_made_no_program():
         f(True)
     assert str(f.last.reason).endswith("raised TracerBoolConversionError: no new program was made.")
     assert (f.last.compiled, f.compiles) == (False, 0)
-
-
-def test_an_error_without_counted_events_does_not_say_what_was_made(monkeypatch):
-    monkeypatch.setattr(_monitoring, "_PHASES", {})
-    monkeypatch.setattr(_monitoring, "_verdict", None)
-    f = raising_when_run()
-    assert f.last.reason.advice.startswith("whether a program was made is not known")

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from jitguide import watch
-from jitguide._watch import cache_model
+from jitguide._watch import cache_model, reasons
 from jitguide._watch.function_identity import are_alike
+from jitguide._watch.signature import signature_of
 
 COMPILED, LEFT, HIT = "compiled", "left the fast path", "hit"
 
@@ -146,6 +147,21 @@ def test_places_do_not_grow_with_functions_that_are_gone():
     for _ in range(5):
         f = watch(jax.jit(lambda x: x * 11))
     assert len(cache_model._places[cache_model.place_of(f.__wrapped__)]) <= 3
+
+
+def test_many_kinds_of_calls_do_not_fill_the_memory():
+    f = jax.jit(power, static_argnums=1)
+    kinds = [signature_of(f, (1.0, n), {}) for n in range(120)]
+    history = cache_model.History()
+    for _ in range(2):
+        for kind in kinds:
+            history.learn(cache_model.Work("f", kind, reasons.TRACE))
+        history.forget()
+    assert history.count == 2 * len(kinds)
+    assert len(history._forgotten) == cache_model._MAX_KNOWN
+    history.learn(cache_model.Work("f", kinds[0], reasons.TRACE))
+    assert len(history._known) == 1
+    assert not history.is_slow(kinds[0])
 
 
 @pytest.mark.parametrize(

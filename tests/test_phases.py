@@ -9,10 +9,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import pytest
+from jax.experimental.layout import Format, Layout
 
-from jitguide import Comparison, Phases, Timing, _monitoring, phases, watch
-from jitguide._anew import jit_anew
+from jitguide import Comparison, Phases, Timing, _jax, phases, watch
+from jitguide._callables import fresh_jit
 from jitguide._timing.phases import FirstCall
+
+pytestmark = pytest.mark.measures
 
 STEPS = ("trace", "lower", "compile", "first_run", "steady")
 
@@ -36,11 +39,10 @@ def test_plain_jitted_and_partial_functions_are_taken(make):
 def test_every_step_is_paid_again_for_a_function_that_has_been_called():
     jitted = jax.jit(wave)
     jitted(jnp.ones(3)).block_until_ready()
-    _monitoring.ensure_listening()
     for _ in range(2):
-        with _monitoring.recording() as events:
+        with watch() as block:
             phases(jitted, jnp.ones(3))
-        done = [event.phase for event in events if event.function == "wave"]
+        done = [event.phase for event in block.events if event.function == "wave"]
         assert done == ["trace", "lower", "compile"]
 
 
@@ -141,21 +143,35 @@ def test_shardings_given_to_jit_are_kept():
     x = jnp.ones(4)
     for options in ({"out_shardings": {"y": split}}, {"in_shardings": (split,)}, {"in_shardings": split}):
         given = jax.jit(lambda x: {"y": x + 1}, **options)
-        anew, notes = jit_anew(given)
+        anew, notes = fresh_jit(given)
         assert notes == ()
         assert isinstance(anew(x)["y"].sharding, jax.sharding.NamedSharding)
         assert anew(x)["y"].sharding == given(x)["y"].sharding
         assert phases(given, x).notes == ()
 
 
-@pytest.mark.filterwarnings("ignore:backend and device argument on jit is deprecated")
-def test_an_option_that_cannot_be_kept_is_named():
-    cost = phases(jax.jit(wave, backend=jax.default_backend()), jnp.ones(3))
-    assert cost.notes == ("Given to jit and not kept, so that this may be another program: backend.",)
+def test_a_deprecated_option_is_kept_without_a_second_warning():
+    with pytest.warns(DeprecationWarning, match="backend and device argument on jit is deprecated"):
+        given = jax.jit(wave, backend="cpu")
+    anew, notes = fresh_jit(given)
+    assert (_jax.jit_options(anew)["backend"], notes) == ("cpu", ())
+    assert phases(given, jnp.ones(3)).notes == ()
+
+
+@pytest.mark.parametrize("side", ["in", "out"])
+def test_layouts_given_to_jit_are_kept(side):
+    device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    x, turned = jnp.ones((2, 3)), Format(Layout((1, 0)), device)
+    given = jax.jit(lambda x: x + 1, **{f"{side}_shardings": turned})
+    anew, notes = fresh_jit(given)
+    assert (_jax.jit_options(anew)[f"{side}_shardings"], notes) == (turned, ())
+    compiled = anew.lower(x).compile()
+    formats = jax.tree.leaves(compiled.input_formats if side == "in" else compiled.output_formats)
+    assert [f.layout.major_to_minor for f in formats] == [(1, 0)]
 
 
 def test_what_is_no_function_is_refused():
-    with pytest.raises(TypeError, match="`fn` must be a function, and got a int, which cannot be called"):
+    with pytest.raises(TypeError, match="`fn` must be a function, got int, which cannot be called"):
         phases(3)
     compiled = jax.jit(wave).lower(jnp.ones(3)).compile()
     with pytest.raises(
@@ -196,9 +212,9 @@ def test_without_private_options_the_function_itself_is_timed_with_a_note(monkey
         def clear_cache(self):
             self.fn.clear_cache()
 
-    monkeypatch.setattr("jitguide._timing.phases.jax.stages.Wrapped", Opaque)
+    monkeypatch.setattr(jax.stages, "Wrapped", Opaque)
     cost = phases(Opaque(wave), jnp.ones(3))
-    assert cost.notes == ("JAX does not tell the options of this function: steps done before look free.",)
+    assert cost.notes == (f"{_jax.NO_OPTIONS}, so steps that are cached already show as free.",)
 
 
 def test_the_views_show_every_step():
@@ -256,10 +272,13 @@ def test_a_method_that_donates_its_object_leaves_the_readers_alone():
 
 @pytest.mark.filterwarnings("ignore:Some donated buffers")  # where a backend cannot donate, JAX says so
 def test_a_static_object_is_the_same_one_in_every_call():
-    _monitoring.ensure_listening()
-    with _monitoring.recording() as events:
+    with watch() as block:
         phases(Total(jnp.ones(3)).of_static, jnp.ones(3))
-    assert [event.phase for event in events if event.function == "of_static"] == ["trace", "lower", "compile"]
+    assert [event.phase for event in block.events if event.function == "of_static"] == [
+        "trace",
+        "lower",
+        "compile",
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:Some donated buffers")  # where a backend cannot donate, JAX says so
@@ -267,10 +286,9 @@ def test_a_static_object_is_the_same_one_in_every_call():
 def test_every_step_of_a_method_is_paid_again(name):
     method, x = getattr(Scale(), name), jnp.ones(3)
     method(x + 0)
-    _monitoring.ensure_listening()
-    with _monitoring.recording() as events:
+    with watch() as block:
         cost = phases(method, x)
-    done = [event.phase for event in events if event.function == name]
+    done = [event.phase for event in block.events if event.function == name]
     assert done == ["trace", "lower", "compile"]
     assert not x.is_deleted()
     assert cost.break_even(Scale().plain) >= 1

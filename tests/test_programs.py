@@ -15,6 +15,7 @@ from _ext.programs.render import Origin
 sys.path.insert(0, str(Path(__file__).parent / "minipages"))
 from pages import PAGES
 
+pytestmark = pytest.mark.timeout(300)  # the first test runs about a hundred programs; 40 s on a quiet machine
 ORIGIN = Origin("A page", "learn/a-page", "0.12.0")
 NOTEBOOK = Path(__file__).parent / "minipages" / "notebook.py"
 

@@ -13,7 +13,8 @@ import pytest
 
 from jitguide import Comparison, Scaling, Timing, compare, scaling
 from jitguide._timing.comparison import CALL_OVERHEAD, Note, load_notes
-from jitguide._timing.scaling import _OPTIONS
+
+pytestmark = pytest.mark.measures
 
 
 def comparison(a, b, noise=0.0, **changes):
@@ -79,15 +80,15 @@ def test_a_single_argument_needs_no_tuple():
     ("sizes", "kind", "text"),
     [
         ([], ValueError, "`sizes` is empty, so there is nothing to compare. Give at least one size."),
-        (5, TypeError, "`sizes` must be a series of numbers, and got 5. Write"),
-        ("12", TypeError, "`sizes` must be a series of numbers, and got '12'. Write"),
+        (5, TypeError, "`sizes` must be a series of numbers, got 5. Write"),
+        ("12", TypeError, "`sizes` must be a series of numbers, got '12'. Write"),
         (
             [(2, 3)],
             TypeError,
             "`sizes` must hold numbers, and holds (2, 3). Make the arguments in `make_args`.",
         ),
-        ([10, 5], ValueError, "`sizes` must be positive, finite and increasing, and got [10, 5]. Sort"),
-        ([0, 5], ValueError, "`sizes` must be positive, finite and increasing, and got [0, 5]."),
+        ([10, 5], ValueError, "`sizes` must be positive, finite and increasing, got [10, 5]. Sort"),
+        ([0, 5], ValueError, "`sizes` must be positive, finite and increasing, got [0, 5]."),
     ],
 )
 def test_bad_sizes_are_refused_in_a_sentence(sizes, kind, text):
@@ -97,9 +98,7 @@ def test_bad_sizes_are_refused_in_a_sentence(sizes, kind, text):
 
 
 def test_make_args_must_be_a_function():
-    with pytest.raises(
-        TypeError, match="`make_args` must be a function from a size to arguments, and got a int"
-    ):
+    with pytest.raises(TypeError, match="`make_args` must be a function from a size to arguments, got int"):
         scaling({"a": jnp.sin}, 3, [1])
 
 
@@ -177,11 +176,14 @@ def test_an_option_that_cannot_work_is_refused(option, text):
 
 
 def test_every_other_option_of_compare_is_one_of_scaling():
-    options = [p.name for p in inspect.signature(compare).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    assert {"setup", *_OPTIONS} == set(options)
+    options = {p.name for p in inspect.signature(compare).parameters.values() if p.kind is p.KEYWORD_ONLY}
+    with pytest.raises(TypeError) as refused:
+        scaling({"a": jnp.sin}, jnp.ones, [10], budgt=1)
+    listed = str(refused.value).partition("Use those of `compare`: ")[2].partition(";")[0]
+    assert {*listed.split(", "), "setup"} == options
 
 
 @pytest.mark.parametrize("sizes", [[10, math.nan], [math.nan], [math.nan, 10], [10, math.inf]])
 def test_a_size_that_cannot_be_is_refused_before_it_reaches_the_arguments(sizes):
-    with pytest.raises(ValueError, match="`sizes` must be positive, finite and increasing, and got"):
+    with pytest.raises(ValueError, match="`sizes` must be positive, finite and increasing, got"):
         scaling({"a": jnp.sin}, jnp.ones, sizes)

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from jitguide import stages
+from jitguide._jax import cost_analysis, jit_options, memory_analysis
 from jitguide._stages.build import Tagger, replay
-from jitguide._stages.compiled_info import options
 from jitguide._stages.liveness import live_equations
 from jitguide._stages.tags import Nodes, works
 
@@ -115,7 +115,7 @@ def test_the_tagged_program_is_the_program(name):
     jitted = fn if hasattr(fn, "lower") else jax.jit(fn)
     traced = jitted.trace(*args)
     tagged, _ = Tagger().jaxpr(traced.jaxpr)
-    program = replay(getattr(jitted, "__wrapped__", jitted), traced, tagged, options(jitted))
+    program = replay(getattr(jitted, "__wrapped__", jitted), traced, tagged, jit_options(jitted))
     assert program.trace(*args).lower().as_text() == traced.lower().as_text()
 
 
@@ -254,8 +254,6 @@ def test_counts_cost_and_memory_are_given():
 
 
 def test_what_the_backend_does_not_give_is_not_available():
-    from jitguide._stages import compiled_info
-
     class Silent:
         def cost_analysis(self):
             raise NotImplementedError
@@ -263,8 +261,8 @@ def test_what_the_backend_does_not_give_is_not_available():
         def memory_analysis(self):
             return None
 
-    assert set(compiled_info.cost(Silent()).values()) == {None}
-    assert set(compiled_info.memory(Silent()).values()) == {None}
+    assert set(cost_analysis(Silent()).values()) == {None}
+    assert set(memory_analysis(Silent()).values()) == {None}
 
 
 def test_loops_come_with_a_note_that_flops_count_the_body_once():
@@ -323,7 +321,9 @@ def test_a_notebook_cell_shows_its_source_and_not_its_file(monkeypatch):
 
 def test_code_without_source_has_a_jaxpr_and_says_so():
     space = {}
-    exec("def hidden(x):\n    return x * 2 + 1", space)
+    exec(
+        compile("def hidden(x):\n    return x * 2 + 1", "<hidden>", "exec"), space
+    )  # `python -c` has a "<string>"
     found = stages(space["hidden"], X)
     assert len(found.source) == 0
     assert [e.primitive for e in found.equations] == ["mul", "add"]

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import stages
+from jitguide import _jax, _jaxprs, stages
 from jitguide._stages import build, tags
 
 X = np.arange(1.0, 9.0, dtype=np.float32)
@@ -61,7 +61,7 @@ def test_a_process_in_which_the_probe_fails_uses_the_fallback(monkeypatch):
 
 
 def test_the_probe_answers_no_where_jax_lacks_what_tagging_needs(monkeypatch):
-    monkeypatch.setattr(tags.jex_core, "jaxpr_as_fun", lambda jaxpr: None)
+    monkeypatch.setattr(_jaxprs, "as_function", lambda jaxpr: None)
     assert tags.works.__wrapped__() is False
 
 
@@ -78,8 +78,10 @@ def test_a_program_that_tagging_would_change_is_shown_untagged(monkeypatch):
 
 
 def test_without_labels_in_the_compiled_text_nothing_is_guessed(monkeypatch):
-    honest = build._hlo_text
-    monkeypatch.setattr(build, "_hlo_text", lambda c: re.sub(r"metadata=\{[^}]*\}", "metadata={}", honest(c)))
+    honest = _jax.compiled_text
+    monkeypatch.setattr(
+        _jax, "compiled_text", lambda c: re.sub(r"metadata=\{[^}]*\}", "metadata={}", honest(c))
+    )
     found = stages(two_lines, X)
     assert found.notes == (build.NO_HLO_LINKS,)
     assert {e.status for e in found.equations} == {"unknown"}
@@ -87,7 +89,7 @@ def test_without_labels_in_the_compiled_text_nothing_is_guessed(monkeypatch):
 
 
 def test_without_a_compiled_text_the_counts_are_not_available(monkeypatch):
-    monkeypatch.setattr(build, "_hlo_text", lambda compiled: "")
+    monkeypatch.setattr(_jax, "compiled_text", lambda compiled: "")
     found = stages(two_lines, X)
     assert found.notes == (build.NO_HLO,)
     assert found.operations["HLO instructions"] is None
@@ -105,6 +107,6 @@ def test_what_jax_removed_is_known_without_labels_in_the_compiled_text(monkeypat
 
 
 def test_without_a_compiled_text_loops_are_told_from_the_jaxpr(monkeypatch):
-    monkeypatch.setattr(build, "_hlo_text", lambda compiled: "")
+    monkeypatch.setattr(_jax, "compiled_text", lambda compiled: "")
     notes = stages(lambda x: jax.lax.fori_loop(0, 5, lambda i, c: c + x[i], 0.0), X).notes
     assert notes == (build.NO_HLO, "Flops and bytes count the body of a loop once, not once per step.")

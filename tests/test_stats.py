@@ -4,9 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.integrate import quad
 
 from jitguide import Ratio
-from jitguide._timing.statistics import judge, paired_ratio, trimmed_mean
+from jitguide._timing.statistics import TRIM, judge, paired_ratio, trimmed_mean
+from jitguide._timing.statistics import _interval_of_median as interval_of_median
 
 
 def noisy(rng, n, *, spikes=0.0, drift=0.0, noise=0.01):
@@ -110,3 +115,58 @@ def test_verdicts_are_the_same_seen_from_the_other_side():
 )
 def test_a_ratio_reads_with_three_digits_and_the_same_decimals_throughout(ratio, text):
     assert repr(ratio) == str(ratio) == text
+
+
+# SciPy as an oracle. The package does not need it; JAX installs it.
+
+
+@given(st.lists(st.floats(-50, 50), min_size=1, max_size=60).map(sorted))
+def test_the_trimmed_mean_is_that_of_scipy(ordered):
+    assert trimmed_mean(ordered) == pytest.approx(stats.trim_mean(ordered, TRIM), abs=1e-12)
+
+
+def ranks(n):
+    """Return which of n sorted values, counted from 1, bound the interval of the median."""
+    low, high = interval_of_median(np.arange(1.0, n + 1))
+    return int(low), int(high)
+
+
+@pytest.mark.parametrize("n", [*range(6, 60), 99, 100, 1000, 5000])
+def test_the_ranks_cover_the_median_in_95_percent_of_cases_by_the_binomial_distribution(n):
+    low, high = ranks(n)
+    below = stats.binom(n, 0.5)  # how many of n values lie below the median
+    assert below.cdf(high - 1) - below.cdf(low - 1) >= 0.95
+
+
+@pytest.mark.parametrize("n", [*range(6, 60), 99, 100, 250])
+def test_the_interval_is_the_exact_one_of_scipy_or_wider_by_one_rank_at_each_end(n):
+    values = np.arange(1.0, n + 1)
+    exact = stats.quantile_test(values, q=(n + 1) / 2, p=0.5).confidence_interval(0.95)
+    low, high = ranks(n)
+    assert exact.low - 1 <= low <= exact.low
+    assert exact.high <= high <= exact.high + 1
+
+
+@pytest.mark.parametrize("n", [3, 4, 5])
+def test_the_stretched_range_of_few_values_covers_the_median_of_normal_noise(n):
+    # The interval misses 0 on one side if the largest value m is below 0 and the range exceeds -m, or the other
+    # way around: n f(m) (F(m) - F(2m))**(n - 1), integrated over m.
+    low, high = interval_of_median(np.array([-1.0, *[0.0] * (n - 2), 1.0]))
+    assert (low, high) == (-3, 3)
+    normal = stats.norm
+    missed, _ = quad(lambda m: n * normal.pdf(m) * (normal.cdf(m) - normal.cdf(2 * m)) ** (n - 1), -12, 0)
+    assert 1 - 2 * missed >= 0.95
+
+
+@pytest.mark.parametrize("rounds", [200, 1000])
+def test_the_interval_of_a_ratio_is_about_as_wide_as_a_bootstrap_of_the_median(rounds):
+    rng = np.random.default_rng(rounds)
+    widths = []
+    for _ in range(20):
+        a, b = 2 * noisy(rng, rounds), noisy(rng, rounds)
+        found = paired_ratio(a, b)
+        by_resampling = stats.bootstrap(
+            (np.log(a / b),), np.median, n_resamples=500, method="percentile", rng=rng
+        ).confidence_interval
+        widths.append(math.log(found.high / found.low) / (by_resampling.high - by_resampling.low))
+    assert 0.9 < np.median(widths) < 1.3

@@ -18,6 +18,8 @@ from jitguide._timing.engine import BLOCK, CAP, FEWEST_ROUNDS, ROUNDS, SOONEST, 
 from jitguide._timing.statistics import paired_ratio
 from jitguide._timing.system_load import Busy
 
+pytestmark = pytest.mark.measures
+
 
 class Machine:
     """A machine whose time passes only in the functions that it runs."""
@@ -492,19 +494,19 @@ def refused(kind, *args, **options):
 @pytest.mark.parametrize(
     ("variants", "options", "kind", "text"),
     [
-        ([plain], {}, TypeError, "`variants` must be a mapping from names to functions, and got a list."),
+        ([plain], {}, TypeError, "`variants` must be a mapping from names to functions, got list."),
         ({}, {}, ValueError, "`variants` is empty, so there is nothing to time. Give at least one function."),
         (
             {1: plain},
             {},
             TypeError,
-            "`variants` must have text as keys, and got 1 of type int. Write '1' in its",
+            "`variants` must have text as keys, got 1 of type int. Write '1' in its",
         ),
         (
             {"a": 3},
             {},
             TypeError,
-            "`variants['a']` must be a function, and got a int, which cannot be called.",
+            "`variants['a']` must be a function, got int, which cannot be called.",
         ),
         (
             {"a": plain},
@@ -522,25 +524,25 @@ def refused(kind, *args, **options):
             {"a": plain},
             {"budget": np.complex64(1)},
             TypeError,
-            "`budget` must be a number of seconds, and got",
+            "`budget` must be a number of seconds, got",
         ),
         (
             {"a": plain},
             {"budget": 0},
             ValueError,
-            "`budget` must be a positive number of seconds, and got 0. Leave",
+            "`budget` must be a positive number of seconds, got 0. Leave",
         ),
         (
             {"a": plain},
             {"budget": float("nan")},
             ValueError,
-            "`budget` must be a positive number of seconds, and",
+            "`budget` must be a positive number of seconds,",
         ),
         (
             {"a": plain},
             {"budget": "1"},
             TypeError,
-            "`budget` must be a number of seconds, and got '1'. Leave it",
+            "`budget` must be a number of seconds, got '1'. Leave it",
         ),
         (
             {"a": plain},

@@ -12,15 +12,15 @@ import jax
 import jax.stages
 
 from jitguide._arguments import refuse_deleted
-from jitguide._callables import reached, require_jitted
+from jitguide._callables import parameters_of, reached, require_jitted
 from jitguide._check import jaxpr_scan, rules
 from jitguide._check.rules import Finding
 from jitguide._display import AsData, Table, duration
+from jitguide._jax import NO_OPTIONS, at_top_level, jit_options
 from jitguide._text import show
 from jitguide._timing.compare import time_alone
 from jitguide._timing.phases import FirstCall, Phases, first_call
 from jitguide._watch.signature import Signature, signature_of
-from jitguide._watch.watch import at_top_level
 
 LOOKED_AT = (
     "retraces",
@@ -150,6 +150,7 @@ def check(
         *rules.unrolled(traced),
         *rules.donation(jitted, signature, lowered),
     ]
+    notes += _blind_spots(jitted, traced.jaxpr)
     host = jaxpr_scan.host_calls(traced.jaxpr)
     found += rules.host(host)
     if not run:
@@ -163,6 +164,14 @@ def check(
     else:
         found += rules.break_even(phases, plain)
     return Findings(name, tuple(found), phases, plain, (*notes, *phases.notes))
+
+
+def _blind_spots(fn: Any, jaxpr: Any) -> Iterator[str]:
+    """Yield a note for each rule that lacks what JAX keeps private."""
+    if jit_options(fn) is None:
+        yield f"{NO_OPTIONS}, so static values were not looked at."
+    if not jaxpr_scan.knows_places(jaxpr):
+        yield "Unrolled loops were not looked at: JAX does not expose the lines that an operation came from."
 
 
 def _timed(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Phases, float | None, str]:
@@ -213,10 +222,7 @@ def _unwrap(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
 
 def _taken_as_options(fn: Callable[..., Any], calls: Any, run: Any) -> list[str]:
     """Return a note for each option given that is a parameter of the function as well."""
-    try:
-        parameters = set(inspect.signature(fn).parameters)
-    except (TypeError, ValueError):  # a few callables of C have no signature
-        parameters = set()
+    parameters = {parameter.name for parameter in parameters_of(fn)}
     given = {"calls": not (isinstance(calls, tuple) and not calls), "run": run is not True}
     notes = [
         f"`{name}` is an option of `check` and did not reach the function. To pass one on, check "
@@ -225,7 +231,7 @@ def _taken_as_options(fn: Callable[..., Any], calls: Any, run: Any) -> list[str]
         if is_given and name in parameters
     ]
     if not isinstance(run, bool):
-        text = f"`run` must be True or False, and got {show(run)} of type {type(run).__name__}."
+        text = f"`run` must be True or False, got {show(run)} of type {type(run).__name__}."
         raise TypeError(" ".join([text, *notes[-1:]]))
     return notes
 
@@ -235,7 +241,7 @@ def _validated(calls: Any) -> list[tuple[Any, ...]]:
     for call in calls if isinstance(calls, list | tuple) else (calls,):
         if not isinstance(call, list | tuple):
             raise TypeError(
-                "`calls` must be a list of example calls, each a tuple of positional arguments, and got "
+                "`calls` must be a list of example calls, each a tuple of positional arguments, got "
                 f"{show(call)} of type {type(call).__name__}. Write `calls=[(x,), (y,)]`."
             )
     return [tuple(call) for call in calls]
@@ -255,7 +261,7 @@ def _signature(
         ) from None
     signature = signature_of(fn, args, kwargs)
     for argument in signature.arguments.values():
-        if argument.static and not argument.declared:
+        if argument.static and not argument.declared and jit_options(fn) is not None:
             raise TypeError(
                 f"check(fn, ...) cannot trace `{name}`: argument `{argument.name}` is {show(argument.value)} "
                 f"of type {type(argument.value).__name__}, which is no array, number or tree of them. Pass "

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+
+from jitguide._jaxprs import bodies, code_of, equations, lines_of, open_jaxpr, with_bodies
+from jitguide._text import place
 
 # Longer bodies are not looked for: eight copies of one are a compile that nobody waits for twice.
 _LONGEST_BODY = 64
@@ -15,7 +18,6 @@ _LONGEST_BODY = 64
 _FEWEST_REPEATS = 8
 # Below this many equations in all copies, nobody notices the compile.
 _FEWEST_EQUATIONS = 32
-_LOOPS = ("scan", "while")
 _HOST = ("callback", "debug_print")
 _JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep  # noqa: PTH100, PTH120 - as the frames have it
 
@@ -35,24 +37,6 @@ class Repeats(NamedTuple):
     chained: bool
 
 
-def equations(jaxpr: Any, in_loop: bool = False) -> Iterator[tuple[Any, bool]]:
-    """Yield each equation of a jaxpr and of those inside it, and whether it runs in a loop."""
-    for equation in _open(jaxpr).eqns:
-        yield equation, in_loop
-        inside = in_loop or equation.primitive.name in _LOOPS
-        for inner in _inner(equation):
-            yield from equations(inner, inside)
-
-
-def constants(jaxpr: Any) -> list[Any]:
-    """Return the arrays that the function captured, each once, the largest first."""
-    found = {id(c): c for c in getattr(jaxpr, "consts", ())}
-    for equation, _ in equations(jaxpr):
-        for inner in _inner(equation):
-            found.update({id(c): c for c in getattr(inner, "consts", ())})
-    return sorted((c for c in found.values() if hasattr(c, "nbytes")), key=lambda c: -c.nbytes)
-
-
 def host_calls(jaxpr: Any) -> list[tuple[str, bool]]:
     """Return name and loop flag of each equation that calls back to Python."""
     return [
@@ -64,9 +48,8 @@ def host_calls(jaxpr: Any) -> list[tuple[str, bool]]:
 
 def unrolled(jaxpr: Any) -> Repeats | None:
     """Return the longest run that a loop of the reader left in a jaxpr or one inside it; None without one."""
-    outer = _open(jaxpr)
-    inside = {id(j): j for equation, _ in equations(outer) for j in map(_open, _inner(equation))}
-    found = [run for j in (outer, *inside.values()) if (run := _longest_run(list(j.eqns))) is not None]
+    jaxprs = {id(one): one for one in map(open_jaxpr, with_bodies(jaxpr))}.values()
+    found = [run for one in jaxprs if (run := _longest_run(list(one.eqns))) is not None]
     return max(found, key=lambda run: run.times * run.body, default=None)
 
 
@@ -95,7 +78,7 @@ def _longest_run(equations: list[Any]) -> Repeats | None:
 def _is_the_readers(first: Any, places: set[Place], outside: set[Place], chained: bool) -> bool:
     """Return whether a run comes from a loop that the reader wrote, and not from one inside a function of JAX."""
     if len(places) > 1:  # `tree.map` goes over the leaves, and nothing else can
-        return chained or not any("tree_util" in code.co_filename for code, _ in _frames(first))
+        return chained or not any("tree_util" in code.co_filename for code, _ in code_of(first))
     # One call made all of it: in a loop around the call, or in a loop inside, which other equations come with.
     return chained and places.isdisjoint(outside)
 
@@ -114,29 +97,24 @@ def _is_chained(run: Sequence[Any], body: int) -> bool:
 
 def where(equation: Any) -> str:
     """Return file and line of the reader that an equation came from, such as `train.py:12`; empty if unknown."""
-    frames = getattr(equation.source_info.traceback, "frames", ())
-    frame = next((f for f in frames if not f.file_name.startswith(_JAX)), None)
-    if frame is None:
+    lines = lines_of(equation)
+    if not lines:
         return ""
-    in_cell = "ipykernel_" in frame.file_name  # a file whose name means nothing to the reader
-    return f"{'cell' if in_cell else os.path.basename(frame.file_name)}:{frame.line_num}"  # noqa: PTH119 - short
+    return place(*lines[-1])
+
+
+def knows_places(jaxpr: Any) -> bool:
+    """Return whether `unrolled` can look: JAX may keep no traceback of an equation."""
+    return not open_jaxpr(jaxpr).eqns or any(code_of(equation) for equation, _ in equations(jaxpr))
 
 
 def _place(equation: Any) -> Place:
-    readers = ((code, at) for code, at in _frames(equation) if not code.co_filename.startswith(_JAX))
+    readers = ((code, at) for code, at in code_of(equation) if not code.co_filename.startswith(_JAX))
     return tuple((id(code), at) for code, at in readers)
 
 
-def _frames(equation: Any) -> list[tuple[Any, int]]:
-    """Return code and offset of each frame that led to an equation, the innermost first."""
-    try:
-        return list(zip(*equation.source_info.traceback.raw_frames(), strict=True))
-    except AttributeError:  # JAX may keep no traceback
-        return []
-
-
 def _weight(equation: Any) -> int:
-    return 1 + sum(1 for inner in _inner(equation) for _ in equations(inner))
+    return 1 + sum(1 for body in bodies(equation) for _ in equations(body))
 
 
 def _longest_true(flags: np.ndarray) -> tuple[int, int]:
@@ -151,14 +129,3 @@ def _longest_true(flags: np.ndarray) -> tuple[int, int]:
 
 def _word(equation: Any) -> str:
     return " ".join([equation.primitive.name, *(str(v.aval) for v in equation.outvars)])
-
-
-def _open(jaxpr: Any) -> Any:
-    return jaxpr if hasattr(jaxpr, "eqns") else jaxpr.jaxpr
-
-
-def _inner(equation: Any) -> Iterator[Any]:
-    for value in equation.params.values():
-        for item in value if isinstance(value, list | tuple) else (value,):
-            if hasattr(item, "eqns") or hasattr(getattr(item, "jaxpr", None), "eqns"):
-                yield item

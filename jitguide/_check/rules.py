@@ -10,8 +10,11 @@ from typing import Any
 
 import jax
 
+from jitguide import _jaxprs
+from jitguide._callables import parameters_of
 from jitguide._check import jaxpr_scan
 from jitguide._display import AsData, duration, significant, size
+from jitguide._stages.compiled_info import short_type
 from jitguide._text import show
 from jitguide._timing.phases import Phases
 from jitguide._watch.reasons import COMPILE, TRACE, Reason
@@ -126,19 +129,15 @@ def _alike(leaf: Leaf, out: Any) -> bool:
 
 def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     """Find large arrays that the function captured instead of receiving them."""
-    large = [c for c in jaxpr_scan.constants(traced.jaxpr) if c.nbytes >= WORTH_BYTES]
+    large = [c for c in _jaxprs.constants(traced.jaxpr) if c.nbytes >= WORTH_BYTES]
     if large:
         names = _captured_names(fn)
-        texts = [f"{names.get(id(c), 'an array')} {_type(c)} ({size(c.nbytes)})" for c in large]
+        texts = [f"{names.get(id(c), 'an array')} {short_type(c)} ({size(c.nbytes)})" for c in large]
         yield _finding(
             "constant",
             f"The program contains {', '.join(texts[:3])}{' and more' if len(texts) > 3 else ''}.",
             "Pass it as an argument: a constant is copied into the program, and a new value is not seen.",
         )
-
-
-def _type(array: Any) -> str:
-    return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
 
 
 def _captured_names(fn: Callable[..., Any]) -> dict[int, str]:
@@ -151,7 +150,7 @@ def _captured_names(fn: Callable[..., Any]) -> dict[int, str]:
 
 def unrolled(traced: Any) -> Iterator[Finding]:
     """Find loops of Python that were written out into the program."""
-    run = jaxpr_scan.unrolled(traced.jaxpr)
+    run = jaxpr_scan.unrolled(traced.jaxpr) if jaxpr_scan.knows_places(traced.jaxpr) else None
     if run is not None:
         what = f"{run.times} copies of the same {run.body} operation{'s' if run.body > 1 else ''} in a row"
         place = jaxpr_scan.where(run.first)
@@ -166,10 +165,7 @@ def unrolled(traced: Any) -> Iterator[Finding]:
 
 def option(kind: str, fn: Callable[..., Any], signature: Signature, name: str) -> str:
     """Return the option of jit that picks an argument, "static" or "donate": by name where jit can."""
-    try:
-        parameter = inspect.signature(fn).parameters.get(name)
-    except (TypeError, ValueError):  # a few callables of C have no signature
-        parameter = None
+    parameter = next((p for p in parameters_of(fn) if p.name == name), None)
     unnamed = parameter is None or parameter.kind is parameter.POSITIONAL_ONLY
     if unnamed and not signature.arguments[name].keyword:
         return f"{kind}_argnums={list(signature.arguments).index(name)}"

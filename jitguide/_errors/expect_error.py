@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from jitguide._errors.entry import Explanation
 from jitguide._errors.explain import explain
@@ -12,66 +13,45 @@ from jitguide._text import clean, first_sentence, jax_link
 
 
 class CaughtError:
-    """The error that `expect_error` caught; filled in when its block ends.
+    """The error that `expect_error` caught; its attributes are there when its block has ended.
 
     The exception itself is not kept: its frames would keep arrays and tracers alive.
+
+    Attributes:
+        type: The class that was raised.
+        message: The whole message, without directories and addresses.
+        line: The line of your source that failed, or None where it is not known.
+        link: The page of JAX's documentation that the message names, or None.
+        explanation: What the error catalogue says about it.
     """
 
-    def __init__(self) -> None:
-        self._type: type[BaseException] | None = None
-        self._message = ""
-        self._line: SourceLine | None = None
-        self._explanation: Explanation | None = None
+    type: type[BaseException]
+    message: str
+    line: SourceLine | None
+    link: str | None
+    explanation: Explanation
 
     def _fill(self, error: BaseException) -> None:
-        self._type = type(error)
-        self._message = clean(str(error))
-        self._line = user_line(error)
-        self._explanation = explain(error)
+        self.type = type(error)
+        self.message = clean(str(error))
+        self.line = user_line(error)
+        self.link = jax_link(self.message)
+        self.explanation = explain(error)
 
-    def _filled(self) -> type[BaseException]:
-        if self._type is None:
+    def __getattr__(self, name: str) -> Any:
+        if name in CaughtError.__annotations__:
             raise RuntimeError(
                 "Nothing is caught yet: the block of expect_error has not ended with an error. "
                 "Read the attributes after the `with` block."
             )
-        return self._type
-
-    @property
-    def type(self) -> type[BaseException]:
-        """The class that was raised."""
-        return self._filled()
-
-    @property
-    def message(self) -> str:
-        """The whole message, without directories and addresses."""
-        self._filled()
-        return self._message
-
-    @property
-    def line(self) -> SourceLine | None:
-        """The line of your source that failed, or None where it is not known."""
-        self._filled()
-        return self._line
-
-    @property
-    def link(self) -> str | None:
-        """The page of JAX's documentation that the message names, or None."""
-        return jax_link(self.message)
-
-    @property
-    def explanation(self) -> Explanation:
-        """What the error catalogue says about it."""
-        self._filled()
-        assert self._explanation is not None
-        return self._explanation
+        raise AttributeError(f"A CaughtError has no attribute {name!r}.")
 
     def __repr__(self) -> str:
-        if self._type is None:
+        if "type" not in vars(self):
             return "CaughtError(nothing yet)"
-        lines = [f"{self._type.__name__}: {first_sentence(self._message)}".rstrip(": ")]
-        if self._line:
-            lines.append(str(self._line))
+        lines = [f"{self.type.__name__}: {first_sentence(self.message)}".rstrip(": ")]
+        if self.line:
+            lines.append(str(self.line))
         return "\n".join([*lines, *([f"  See {self.link}"] if self.link else [])])
 
 

@@ -145,18 +145,9 @@ def _computed(match: re.Match[str]) -> str:
 
 
 def _explanation(entry: Entry, others: Iterable[str]) -> Explanation:
-    return Explanation(
-        found=True,
-        key=entry.key,
-        title=entry.title,
-        error=entry.error,
-        cause=entry.cause,
-        example=entry.example,
-        repair=entry.repair,
-        cost=entry.cost,
-        page=entry.page,
-        others=tuple(others),
-    )
+    names = ("key", "title", "error", "cause", "example", "repair", "cost", "page")
+    known = {name: getattr(entry, name) for name in names}
+    return Explanation(found=True, others=tuple(others), **known)
 
 
 def _wrong_type(given: object) -> str:

@@ -14,7 +14,7 @@ import jax
 import jaxlib
 import numpy as np
 
-from jitguide import _display
+from jitguide import _display, _jax
 from jitguide._text import clean, first_sentence
 
 # Options of JAX that change what a program computes, or how fast, with their defaults: only departures are
@@ -155,8 +155,7 @@ def device_report() -> DeviceReport:
         matmul_precision=None if precision is None else str(precision),
         settings=(*_changed_options(), *_environment(os.environ)),
         compilation_cache=bool(
-            getattr(jax.config, "jax_compilation_cache_dir", None)
-            and getattr(jax.config, "jax_enable_compilation_cache", True)
+            _jax.setting("jax_compilation_cache_dir") and _jax.setting("jax_enable_compilation_cache", True)
         ),
         load=_load(),
         **found,
@@ -164,7 +163,6 @@ def device_report() -> DeviceReport:
 
 
 def _backend() -> dict[str, Any]:
-
     try:
         devices = jax.devices()
     except Exception as error:  # a missing driver, plug-in or platform: each backend raises its own class
@@ -197,17 +195,12 @@ def memory_limit(device: Any) -> int | None:
 
 def _changed_options() -> list[tuple[str, str]]:
     known = {**_JAX_DEFAULTS, **_EFFORT_DEFAULTS}
-    pairs = [(name, _option(name, default), default) for name, default in known.items()]
+    pairs = [(name, _jax.setting(name, default), default) for name, default in known.items()]
     return [
         (name, _public(str(value)))
         for name, value, default in pairs
         if value != default and getattr(value, "name", value) != default
     ]
-
-
-def _option(name: str, default: Any) -> Any:
-    # An option of the whole process, such as that of asynchronous dispatch, is no attribute.
-    return getattr(jax.config, name, getattr(jax.config, "values", {}).get(name, default))
 
 
 def _environment(variables: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What JAX and XLA tell of a compiled program: its device, the bytes that go in and out, and its operations."""
+"""The device of a compiled function, and the bytes of its arguments and results."""
 
 from __future__ import annotations
 
@@ -49,25 +49,5 @@ def traffic(lowered: Any, compiled: Any) -> tuple[int, int, str]:
     return bytes_in, bytes_out, str(max(outputs or inputs, key=_nbytes).dtype)
 
 
-def cost(compiled: Any) -> dict[str, float]:
-    """Return the usable counts of `cost_analysis`: it may fail, return None or a list, and hold -1 or NaN."""
-    try:
-        found = compiled.cost_analysis()
-    except Exception:  # each backend has its own way to refuse
-        return {}
-    if isinstance(found, list | tuple):
-        found = found[0] if found else None
-    wanted = {name: (found or {}).get(name) for name in ("flops", "bytes accessed")}
-    return {name: float(n) for name, n in wanted.items() if n is not None and n >= 0 and math.isfinite(n)}
-
-
-def has_loop(compiled: Any) -> bool:
-    """Return whether the program has a loop, as far as the backend tells."""
-    try:
-        return " while(" in (compiled.as_text() or "")
-    except Exception:  # not every backend gives its program away
-        return False
-
-
 def _nbytes(leaf: Any) -> int:
-    return math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 0)
+    return int(math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 0))

@@ -13,6 +13,7 @@ from jitguide._arguments import refuse_deleted, refuse_tracing
 from jitguide._callables import hint_at_static, is_jitted, reached, require_function
 from jitguide._hardware import program_cost
 from jitguide._hardware.peaks import CopyPeak, MatmulPeak, copier, peaks, rate
+from jitguide._jax import compiled_text, cost_analysis, has_loop
 from jitguide._timing.compare import compare
 from jitguide._timing.statistics import Ratio
 
@@ -22,6 +23,7 @@ _SMALL_BYTES = 2**20
 _MISSING = "not available"
 _SMALL_NOTE = "So few bytes are moved that the time of the copy is mostly the cost of a call."
 _LOOP_NOTE = "The program has a loop: XLA counts its body once, so operations and bytes accessed are too low."
+_NO_TEXT_NOTE = "Whether the program has a loop is not known. XLA counts the body of one once."
 # From here on the C library was seen to hand out fresh pages for each result, at 5 times the time.
 _FRESH_BYTES = 32 * 2**20
 _FRESH_NOTE = "So large a result is fresh memory at each call, which the copy is spared; donation spares it."
@@ -169,14 +171,14 @@ def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roo
     with jax.default_device(device), jax.transfer_guard("allow"):
         copy, ceilings = copier(moved // 2, device), peaks()
     seconds, ratio, notes = _timed(lambda: jitted(*args, **kwargs), copy)
-    cost = program_cost.cost(compiled)
+    cost = cost_analysis(compiled)
     found = Roofline(
         copy_ratio=ratio,
         seconds=seconds,
         bytes_in=bytes_in,
         bytes_out=bytes_out,
-        bytes_accessed=cost.get("bytes accessed"),
-        flops=cost.get("flops"),
+        bytes_accessed=cost["bytes accessed"],
+        flops=cost["flops"],
         dtype=dtype,
         copy_peak=ceilings.bandwidth(moved),
         matmul_peak=ceilings.flops(dtype),
@@ -193,9 +195,11 @@ def _timed(function: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float,
 
 
 def _notes(compiled: Any, found: Roofline) -> tuple[str, ...]:
+    hlo = compiled_text(compiled)
     notes = {
         _ABOVE_NOTE: found.bandwidth_fraction > 1,
-        _LOOP_NOTE: program_cost.has_loop(compiled),
+        _LOOP_NOTE: has_loop(hlo),
+        _NO_TEXT_NOTE: not hlo,
         _SMALL_NOTE: found.bytes_moved < _SMALL_BYTES,
         _FRESH_NOTE: found.bytes_out >= _FRESH_BYTES and jax.default_backend() == "cpu",
         _COUNT_NOTE: True,

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from jitguide import _jax, _jaxprs
 from jitguide._callables import hint_at_static
 from jitguide._stages import compiled_info, fallback, link_hlo, outcomes, source, stablehlo
 from jitguide._stages import jaxpr as jaxpr_text
@@ -20,8 +21,11 @@ from jitguide._stages.tags import Nodes, Tagger, replay, tags, untag_names, work
 
 BY_LINE = "Linked by source line, not by operation: JAX made no copy of this program that carries labels."
 NO_LINKS = "Links are not available: this program's texts carry neither labels nor source lines."
+NO_JAXPR_LINKS = "Links to the jaxpr are not available: JAX printed it without source lines."
 NO_HLO = "The optimized HLO is not available on this backend."
 NO_HLO_LINKS = "Links to the optimized HLO are not available: the compiled text carries no labels."
+_TRACED = "stages was called inside a function that JAX is tracing"
+_OUTSIDE = "Call stages outside of jit, grad and vmap, on arrays."
 
 
 @dataclasses.dataclass
@@ -40,20 +44,20 @@ def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     program = _tagged(jitted, traced, args, kwargs) or _plain(traced)
     compiled = _compile(program.lowered)
     shown = source.Shown(source.code_of(fn), program.nodes)
-    found = _link(program, _hlo_text(compiled), shown)
+    found = _link(program, _jax.compiled_text(compiled), shown)
     return Stages(
         name=compiled_info.name_of(traced, fn),
         **{name: _stage(name, rows, shown) for name, rows in found.lines.items()},
         equations=outcomes.equations(program.nodes, shown.origin, found.lowered, found.places, found.known),
         fusions=outcomes.fusions(found.module, shown.lines_of),
         operations=_operations(program.nodes, found),
-        cost=compiled_info.cost(compiled),
-        memory=compiled_info.memory(compiled),
+        cost=_jax.cost_analysis(compiled),
+        memory=_jax.memory_analysis(compiled),
         constants=compiled_info.constants(traced.jaxpr),
         donated=compiled_info.donated(traced),
         notes=(
             *_banners(program, found),
-            *compiled_info.notes(program.nodes, found.module, shown, found.devices),
+            *compiled_info.notes(found.loops, shown, found.devices),
         ),
     )
 
@@ -66,19 +70,17 @@ def _trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hint_at_static("stages", error)
         raise
     # JAX turns a captured tracer into one more input, so that the program is not the reader's.
-    _refuse_tracers(
-        "a captured value", (*getattr(traced, "_consts", ()), *getattr(traced.jaxpr, "consts", ()))
-    )
+    captured = _jax.captured(traced)
+    if captured is None and not _jax.at_top_level():
+        raise RuntimeError(f"{_TRACED}. {_OUTSIDE}")
+    _refuse_tracers("a captured value", captured or ())
     return traced
 
 
 def _refuse_tracers(what: str, values: Sequence[Any]) -> None:
     for value in values:
-        if isinstance(value, jax.core.Tracer):
-            raise RuntimeError(
-                f"stages was called inside a function that JAX is tracing: {what} is a tracer of type "
-                f"{jax.typeof(value)}. Call stages outside of jit, grad and vmap, on arrays."
-            )
+        if _jax.is_tracer(value):
+            raise RuntimeError(f"{_TRACED}: {what} is a tracer of type {jax.typeof(value)}. {_OUTSIDE}")
 
 
 def _tagged(jitted: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program | None:
@@ -88,10 +90,8 @@ def _tagged(jitted: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, A
     try:
         tagger = Tagger()
         tagged, top = tagger.jaxpr(traced.jaxpr)
-        options = compiled_info.options(jitted)
-        program = replay(getattr(jitted, "__wrapped__", jitted), traced, tagged, options).trace(
-            *args, **kwargs
-        )
+        inner, options = getattr(jitted, "__wrapped__", jitted), _jax.jit_options(jitted) or {}
+        program = replay(inner, traced, tagged, options).trace(*args, **kwargs)
         lowered = program.lower()
         if lowered.as_text() != traced.lower().as_text():
             return None
@@ -115,7 +115,7 @@ def _labels_in_cache_key() -> Iterator[None]:
     Its key leaves labels out unless this flag is set.
     """
     flag = "jax_compilation_cache_include_metadata_in_key"
-    before = getattr(jax.config, flag, None)
+    before = _jax.setting(flag)
     if before is None or before:
         yield
         return
@@ -131,13 +131,6 @@ def _compile(lowered: Any) -> Any:
         return lowered.compile()
 
 
-def _hlo_text(compiled: Any) -> str:
-    try:
-        return compiled.as_text() or ""
-    except Exception:  # optional on a backend
-        return ""
-
-
 @dataclasses.dataclass
 class Links:
     """The texts as lines with their equations, and what the status of an equation is told from."""
@@ -147,6 +140,7 @@ class Links:
     module: Module
     lowered: frozenset[int] | None  # equations found in the StableHLO text, where it carries tags
     places: dict[int, list[str]]  # where each equation is computed in the HLO text
+    loops: bool  # XLA unrolls some loops, and JAX lowers random numbers to others
     known: bool  # whether the HLO text carries tags, or has no instruction that could
     devices: int
 
@@ -171,7 +165,9 @@ def _link(program: Program, hlo: str, shown: source.Shown) -> Links:
     }
     lowered = frozenset(e for op in ops for e in op.equations) if program.tagged else None
     known = program.tagged and _labelled(module)
-    return Links(lines, ops, module, lowered, outcomes.places(module), known, stablehlo.devices(debug))
+    loops = _jax.has_loop(hlo) if module.entry else _jaxprs.has_loop(program.jaxpr)
+    places = outcomes.places(module)
+    return Links(lines, ops, module, lowered, places, loops, known, stablehlo.devices(debug))
 
 
 def _labelled(module: Module) -> bool:
@@ -188,7 +184,9 @@ def _banners(program: Program, found: Links) -> list[str]:
     if not found.module.entry:
         return [NO_HLO]
     if not program.tagged:
-        return [BY_LINE if any(line.link for line in found.lines["stablehlo"]) else NO_LINKS]
+        if not any(line.link for line in found.lines["stablehlo"]):
+            return [NO_LINKS]
+        return [BY_LINE] if any(line.link for line in found.lines["jaxpr"]) else [BY_LINE, NO_JAXPR_LINKS]
     return [] if found.known or not program.nodes.all else [NO_HLO_LINKS]
 
 

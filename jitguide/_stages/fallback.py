@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from jitguide._jaxprs import open_jaxpr, text_of
 from jitguide._stages.hlo import Instruction
 from jitguide._stages.model import Line
 from jitguide._stages.source import Place
 from jitguide._stages.stablehlo import Op
-from jitguide._stages.tags import open_jaxpr
 
 _FILE = re.compile(r'^(#loc\d*) = loc\("((?:[^"\\]|\\.)*)":(\d+):')
 _NAMED = re.compile(r'^(#loc\d*) = loc\("(?:[^"\\]|\\.)*"\((#loc\d*)\)\)')
@@ -55,7 +55,7 @@ def from_hlo(text: str, find: Find) -> Callable[[Instruction], frozenset[int]]:
     }
 
     def places(frame: int) -> list[Place]:
-        chain = []
+        chain = list[Place]()
         while frame in frames and len(chain) < 200:
             spot, parent = frames[frame]
             if spot in spots:
@@ -73,7 +73,9 @@ def _table(text: str, title: str) -> str:
 
 def jaxpr_lines(jaxpr: object, find: Find) -> list[Line]:
     """Return the lines of an untagged jaxpr, linked through the source lines that JAX prints as comments."""
-    text = open_jaxpr(jaxpr).pretty_print(source_info=True, name_stack=False, use_color=False)
+    text = text_of(jaxpr, lines=True)
+    if text is None:
+        return [Line(row) for row in str(open_jaxpr(jaxpr)).splitlines()]
     lines = []
     for row in text.splitlines():
         match = _COMMENT.search(row)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from jitguide._display import escape
+from jitguide._display import escape, style
 from jitguide._stages.model import Line
 from jitguide._stages.text_view import counts
 
@@ -26,32 +26,6 @@ _TAGS = {"d": "s", "f": "u"}  # struck through, underlined with dots
 _MOST = 500  # lines of one text in a view; a browser slows down beyond some thousands of elements
 _LONG = {True: 10, False: 40}  # lines of a library's body, and of any body, beyond which it is folded
 
-_STYLE = (
-    "<style>.jgs{font-size:.8rem;margin:.5em 0;container-type:inline-size}"
-    ".jgs-cols{display:grid;gap:.6em;grid-template-columns:repeat(auto-fit,minmax(min(100%,max(21rem,34%)),1fr))}"
-    "@container (min-width:88rem){.jgs-cols{grid-template-columns:repeat(var(--n),minmax(0,1fr))}}"
-    ".jgs-cols>details{min-width:0;border:1px solid color-mix(in srgb,currentColor 25%,transparent);"
-    "border-radius:.4em}"
-    ".jgs summary{cursor:pointer;padding:.2em .6em}.jgs-cols>details>summary{font-weight:600}"
-    ".jgs-t{max-height:26rem;overflow:auto;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;"
-    "line-height:1.5;padding-bottom:.4em}"
-    ".jgs-t pre{all:unset;display:block;width:max-content;min-width:100%}"  # a page's style for code is not ours
-    # --h: hue of the source line; --a: how strong; --l: how much stronger while lit.
-    ".jgs-t span{display:block;width:max-content;min-width:100%;white-space:pre;padding-right:1em;"
-    "box-sizing:border-box;border-left:.25em solid transparent}"
-    ".jgs-t [data-eq]{border-color:hsl(var(--h) 65% 50%);"
-    "background:hsl(var(--h) 75% 50%/calc(var(--a,.1) + var(--l,0)))}"
-    ".jgs-t .m [data-eq]{--a:0;border-left:.25em double currentColor}"
-    ".jgs-t .i{border-left-style:dashed}"
-    ".jgs-t .x,.jgs-k{color:color-mix(in srgb,currentColor 72%,transparent)}"
-    ".jgs u{text-decoration:underline dotted;text-underline-offset:.2em}"
-    ".jgs-t i{display:inline-block;width:4.2em;white-space:pre;margin-right:.5em;box-sizing:border-box;"
-    "text-align:right;font-style:normal;user-select:none}.jgs-t i a{color:inherit;padding:0 .1em}"
-    ".live [data-eq]{--l:0}"  # a page's script has taken over from the rules of _rules, and lights with on and near
-    ".jgs-t .on{--l:.35!important;color:inherit;font-weight:600}.jgs-t .near{--l:.12}"
-    ".jgs p{margin:.3em .2em}</style>"
-)
-
 
 def columns(stages: Any, names: Sequence[str]) -> str:
     """Return the chosen texts side by side; on a narrow screen they stack."""
@@ -62,7 +36,7 @@ def columns(stages: Any, names: Sequence[str]) -> str:
     below = [*counts(stages), *stages.notes]
     text = "".join(f"<p>{escape(note)}</p>" for note in below)
     return (
-        f'{_STYLE}<style>{"".join(_rules(view, shown))}</style><div class="jgs" id="{view}">'
+        f'{style("_stages/view.css")}<style>{"".join(_rules(view, shown))}</style><div class="jgs" id="{view}">'
         f"<p><strong>stages of {escape(stages.name)}</strong></p>"
         f'<div class="jgs-cols" style="--n:{len(names)}">{"".join(parts)}</div>{_legend()}{text}</div>'
     )
@@ -100,9 +74,13 @@ def _blocks(stages: Any, stage: Any, view: str, targets: set[int]) -> Iterator[s
         yield f"<span class=x>… {len(stage) - _MOST} more lines: print(result.{stage.name})</span>"
 
 
+def _sources(line: Line) -> tuple[int, ...]:
+    return line.source if line.equations else ()
+
+
 def _runs(stages: Any, lines: Sequence[Line], stage: str, view: str, targets: set[int]) -> Iterator[str]:
     """Yield consecutive lines of the same source lines as one element, the first with links to these."""
-    for source, members in itertools.groupby(lines, key=lambda line: line.source if line.equations else ()):
+    for source, members in itertools.groupby(lines, key=_sources):
         run = list(members)
         few = source if len(source) <= 2 else source[:1]
         more = "…" if len(few) < len(source) else ""

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from jitguide._jaxprs import text_of
 from jitguide._stages.model import Line
-from jitguide._stages.tags import open_jaxpr, tags
+from jitguide._stages.tags import tags
 
 _COMMENT = re.compile(r"\s*# \[(.*)\]\s*$")
 _OPERATION = re.compile(r"= ([\w.\-]+)")
@@ -22,7 +23,7 @@ def jaxpr_lines(tagged: Any, find: Callable[[tuple[int, ...]], frozenset[int]]) 
         tagged: The jaxpr with its tags.
         find: Gives the equations of a tag.
     """
-    text = open_jaxpr(tagged).pretty_print(source_info=False, name_stack=True, use_color=False)
+    text = text_of(tagged, scopes=True) or ""
     lines: list[Line] = []
     unfinished: list[tuple[int, frozenset[int]]] = []  # indentation and equations, outermost first
     for row in text.splitlines():

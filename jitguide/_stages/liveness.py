@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jitguide._stages.tags import bodies, open_jaxpr
+from jitguide._jaxprs import bodies, open_jaxpr
 
 # Equations that hand on the results of their bodies one by one: an unused result is unused inside too.
 # Loops are left out: JAX can remove a carry that only feeds itself, and this walk does not follow that.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jitguide._jaxprs import name_stack
 from jitguide._stages.hlo import BOOKKEEPING, Instruction, Module
 from jitguide._stages.model import Equation, Fusion
 from jitguide._stages.tags import Nodes
@@ -70,7 +71,7 @@ def _status(node: Any, equation: Any, names: Sequence[str], lowered: bool | None
 
 
 def _direction(equation: Any) -> str:
-    stack = str(getattr(equation.source_info, "name_stack", ""))
+    stack = name_stack(equation)
     return "backward" if "transpose(" in stack else "forward" if "jvp(" in stack else ""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-import re
 import sysconfig
 import textwrap
 from collections.abc import Callable, Sequence
@@ -13,13 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-from jax.extend import source_info_util
 
+from jitguide._jaxprs import definition, lines_of
 from jitguide._stages.model import Line
-from jitguide._stages.tags import Nodes, open_jaxpr
+from jitguide._stages.tags import Nodes
 
-_FRAME = re.compile(r"^(.*):(\d+):\d+ \((.*)\)$")
-_DEFINED = re.compile(r"^(.*) at (.*):(\d+)$")
 _BUILD = str(Path(__file__).parent / "build.py")  # the frame that calls `trace`
 _JAX = Path(jax.__file__).parent
 _INSTALLED = tuple({sysconfig.get_path(key) for key in ("purelib", "platlib", "stdlib", "platstdlib")})
@@ -35,25 +32,9 @@ class Place(NamedTuple):
 
 def frames(equation: Any) -> list[Place]:
     """Return the lines that made this equation, outermost first, from the call of `stages` inwards."""
-    try:
-        text = source_info_util.summarize(equation.source_info, num_frames=50)
-    except Exception:  # an undocumented attribute: without it there are no lines, and the view says so
-        return []
-    places: list[Place] = []
-    for row in text.splitlines():
-        match = _FRAME.match(row)
-        if match and match[1] == _BUILD:
-            places = []
-        elif match:
-            places.append(Place(match[1], int(match[2])))
-    return places
-
-
-def definition(jaxpr: Any) -> tuple[str, str]:
-    """Return the name and the file of the function that a jaxpr was traced from, or two empty strings."""
-    info = getattr(open_jaxpr(jaxpr), "debug_info", None)
-    match = _DEFINED.match(getattr(info, "func_src_info", None) or "")
-    return (match[1], match[2]) if match else ("", "")
+    places = [Place(*line) for line in lines_of(equation)]
+    calls = [i for i, place in enumerate(places) if place.file == _BUILD]
+    return places[calls[-1] + 1 :] if calls else places
 
 
 class Origins:
@@ -81,11 +62,13 @@ class Origins:
         for node in nodes.all:
             equation = nodes.sites[node.site].equation
             parent = node.ancestors[-1] if node.ancestors else None
-            name, file = definition(node.body) if parent is not None else ("", "")
+            found_in = definition(node.body) if parent is not None else ("", "")
+            name, file = found_in or ("", "")
             called = parent is not None and nodes.primitive(parent) in ("jit", "pjit")
             # The frames in a cached body are those of its first trace: of them only the function's own line
             # counts, and the body of a library function has none.
-            own = None if called and file and not self.readers(file) else self.innermost(frames(equation))
+            foreign = found_in is None or (file and not self.readers(file))
+            own = None if called and foreign else self.innermost(frames(equation))
             if own is None and parent is not None:
                 found.append((found[parent][0], found[parent][1] or name.lstrip("_")))
             else:
@@ -131,7 +114,7 @@ def _panel(place: Place, name: str = "") -> Panel | None:
         tree = ast.parse("".join(lines))
     except SyntaxError:  # a notebook's magics, say
         return alone
-    functions, statements = [], []
+    functions, statements = list[Panel](), list[Panel]()
     for node in ast.walk(tree):
         if isinstance(node, (ast.stmt, ast.Lambda)):
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
@@ -193,7 +176,7 @@ def _docstrings(text: str) -> dict[int, tuple[int, str]]:
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node, clean=False):
-            constant = node.body[0].value
+            constant: Any = node.body[0]
             if constant.end_lineno > constant.lineno:
                 found[constant.lineno] = (
                     constant.end_lineno,

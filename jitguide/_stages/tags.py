@@ -14,7 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax.extend import core as jex_core
+
+from jitguide import _jaxprs
+from jitguide._callables import jit_with
+from jitguide._jax import is_tracer
+from jitguide._jaxprs import bodies, is_jaxpr, open_jaxpr
 
 # An unlikely word, because a user's `named_scope` of the same name would be taken for a tag.
 _TAG = re.compile(r"(?<![A-Za-z0-9_])jgq(\d+)_(?![A-Za-z0-9_])")
@@ -34,21 +38,6 @@ def untag_names(hlo: str, nodes: Nodes) -> str:
         return f"{name}{match[2]}" if f"{name}{match[2]}" not in taken else f"{name}_{match[2]}"
 
     return re.sub(r"%jgq(\d+)_([\w.\-]*)", rename, hlo)
-
-
-def open_jaxpr(jaxpr: Any) -> Any:
-    """Return the jaxpr inside a closed one; JAX 0.12 has one class for both."""
-    return getattr(jaxpr, "jaxpr", jaxpr)
-
-
-def bodies(equation: Any) -> list[Any]:
-    """Return the jaxprs in an equation's parameters, found by type: parameter names differ by version."""
-    found = []
-    for value in equation.params.values():
-        for item in value if isinstance(value, (tuple, list)) else (value,):
-            if hasattr(open_jaxpr(item), "eqns"):
-                found.append(item)
-    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,11 +68,11 @@ class Tagger:
                 made, sites = (
                     zip(*[self._equation(e) for e in inner.eqns], strict=True) if inner.eqns else ((), ())
                 )
-                tagged = inner.replace(eqns=list(made)) if self._mark else jaxpr
+                tagged = _jaxprs.replaced(inner, eqns=list(made)) if self._mark else jaxpr
                 self._done[id(jaxpr)] = (jaxpr, tagged, tuple(sites))
             else:
                 tagged, sites = self.jaxpr(inner)
-                closed = jaxpr.replace(jaxpr=tagged) if self._mark else jaxpr
+                closed = _jaxprs.replaced(jaxpr, jaxpr=tagged) if self._mark else jaxpr
                 self._done[id(jaxpr)] = (jaxpr, closed, sites)
         return self._done[id(jaxpr)][1:]
 
@@ -93,11 +82,7 @@ class Tagger:
         params = {key: self._value(value) for key, value in equation.params.items()}
         inside = tuple((open_jaxpr(body), self.jaxpr(body)[1]) for body in bodies(equation))
         self.sites[number] = Site(equation, inside)
-        if not self._mark:
-            return equation, number
-        info = equation.source_info
-        stack = info.name_stack.extend(f"jgq{number}_")
-        return equation.replace(params=params, source_info=info.replace(name_stack=stack)), number
+        return _jaxprs.in_scope(equation, f"jgq{number}_", params) if self._mark else equation, number
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, (tuple, list)):
@@ -105,29 +90,28 @@ class Tagger:
             if all(made is item for made, item in zip(items, value, strict=True)):
                 return value
             return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        return self.jaxpr(value)[0] if hasattr(open_jaxpr(value), "eqns") else value
+        return self.jaxpr(value)[0] if is_jaxpr(value) else value
 
 
 def replay(fn: Callable[..., Any], traced: Any, tagged: Any, options: dict[str, Any]) -> Any:
     """Return a jitted function with the signature of `fn` whose body is the jaxpr `tagged`."""
-    run, out_tree = jex_core.jaxpr_as_fun(tagged), traced.out_tree
+    run, out_tree = _jaxprs.as_function(tagged), traced.out_tree
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         # Static arguments arrive as they are; the jaxpr takes the others.
-        leaves = [leaf for leaf in jax.tree.leaves((args, kwargs)) if isinstance(leaf, jax.core.Tracer)]
+        leaves = [leaf for leaf in jax.tree.leaves((args, kwargs)) if is_tracer(leaf)]
         return jax.tree.unflatten(out_tree, run(*leaves))
 
     functools.update_wrapper(wrapper, fn)
     wrapper.__name__ = traced.fun_name  # names the module in the lowered text
-    return jax.jit(wrapper, **options)
+    return jit_with(wrapper, options)
 
 
 @functools.cache
 def works() -> bool:
     """Return whether tags come out at the other end in this process, tried once on a small function.
 
-    Tagging uses methods of JAX's objects that no page documents. Where they are missing, `stages` links by
-    source line instead.
+    Tagging needs undocumented methods of JAX's objects. Without them, `stages` links by source line.
     """
 
     def probe(x: Any) -> Any:
@@ -136,8 +120,9 @@ def works() -> bool:
     try:
         traced = jax.jit(probe).trace(jax.ShapeDtypeStruct((), "float32"))
         tagged, _ = Tagger().jaxpr(traced.jaxpr)
-        text = replay(probe, traced, tagged, {}).trace(jax.ShapeDtypeStruct((), "float32")).lower()
-        return tags(text.as_text(debug_info=True)) != ()
+        lowered = replay(probe, traced, tagged, {}).trace(jax.ShapeDtypeStruct((), "float32")).lower()
+        texts = (lowered.as_text(debug_info=True), _jaxprs.text_of(tagged, scopes=True) or "")
+        return all(map(tags, texts))
     except Exception:  # whatever is missing, the answer is "no"
         return False
 
@@ -170,7 +155,9 @@ class Nodes:
         self._live = live
         self._expand(open_jaxpr(jaxpr), top, (), (), True)
 
-    def _expand(self, jaxpr: Any, order: Sequence[int], path: tuple, ancestors: tuple, used: Any) -> None:
+    def _expand(
+        self, jaxpr: Any, order: Sequence[int], path: tuple[Any, ...], ancestors: tuple[Any, ...], used: Any
+    ) -> None:
         for site, (live, inner_used) in zip(order, self._live(jaxpr, used), strict=True):
             if len(self.all) >= _MOST_NODES and site in self.by_site:
                 continue
@@ -191,7 +178,7 @@ class Nodes:
 
     def primitive(self, number: int) -> str:
         """Return the operation of a node."""
-        return self.sites[self.all[number].site].equation.primitive.name
+        return str(self.sites[self.all[number].site].equation.primitive.name)
 
     def children(self) -> dict[int, list[int]]:
         """Return, for each node with a body, the nodes inside."""

@@ -29,12 +29,12 @@ def validate_check(check: Any) -> None:
         return
     if not is_number(check):
         raise TypeError(
-            f"`check` must be a relative tolerance such as 1e-3, a function of two results, or None, and got "
+            f"`check` must be a relative tolerance such as 1e-3, a function of two results, or None, got "
             f"{check!r} of type {type(check).__name__}. Leave it out for a tolerance of 1e-3."
         )
     if not 0 <= check < math.inf:
         raise ValueError(
-            f"`check` must be a relative tolerance of at least 0, and got {check!r}. Pass `check=None` to "
+            f"`check` must be a relative tolerance of at least 0, got {check!r}. Pass `check=None` to "
             "time the variants without comparing their results."
         )
 

@@ -35,7 +35,7 @@ def validate(variants: Any, baseline: Any, budget: Any, check: Any, setup: Any, 
     validate_check(check)
     if setup is not None and not callable(setup):
         raise TypeError(
-            "`setup` must be a function that returns the arguments of one call, and got a "
+            "`setup` must be a function that returns the arguments of one call, got "
             f"{type(setup).__name__}. Write `setup=lambda: (x.copy(),)`."
         )
     if setup is not None and arguments[0]:
@@ -49,7 +49,7 @@ def validate(variants: Any, baseline: Any, budget: Any, check: Any, setup: Any, 
 def _validate_variants(variants: Any) -> None:
     if not isinstance(variants, Mapping):
         raise TypeError(
-            f"`variants` must be a mapping from names to functions, and got a {type(variants).__name__}. "
+            f"`variants` must be a mapping from names to functions, got {type(variants).__name__}. "
             'Write `compare({"plain": f, "jit": jax.jit(f)}, x)`.'
         )
     if not variants:
@@ -57,12 +57,12 @@ def _validate_variants(variants: Any) -> None:
     for name, fn in variants.items():
         if not isinstance(name, str):
             raise TypeError(
-                f"`variants` must have text as keys, and got {name!r} of type {type(name).__name__}. Write "
+                f"`variants` must have text as keys, got {name!r} of type {type(name).__name__}. Write "
                 f"{str(name)!r} in its place."
             )
         if not callable(fn):
             raise TypeError(
-                f"`variants[{name!r}]` must be a function, and got a {type(fn).__name__}, which cannot be "
+                f"`variants[{name!r}]` must be a function, got {type(fn).__name__}, which cannot be "
                 "called. Give the function itself, without calling it, and its arguments after the mapping."
             )
 
@@ -71,9 +71,9 @@ def validate_budget(budget: Any) -> None:
     """Raise unless `budget` is a positive number of seconds."""
     advice = "Leave it out for half a second for each variant."
     if not is_number(budget):
-        raise TypeError(f"`budget` must be a number of seconds, and got {budget!r}. {advice}")
+        raise TypeError(f"`budget` must be a number of seconds, got {budget!r}. {advice}")
     if not 0 < budget < math.inf:
-        raise ValueError(f"`budget` must be a positive number of seconds, and got {budget!r}. {advice}")
+        raise ValueError(f"`budget` must be a positive number of seconds, got {budget!r}. {advice}")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import jax
 import jax.stages
 
 from jitguide import _monitoring
-from jitguide._anew import jit_anew
 from jitguide._arguments import (
     Arguments,
     copies,
@@ -23,7 +22,7 @@ from jitguide._arguments import (
     refuse_deleted,
     refuse_tracing,
 )
-from jitguide._callables import reached
+from jitguide._callables import fresh_jit, reached
 from jitguide._display import AsData, Displayed, Table, duration
 from jitguide._timing.compare import compare, time_alone
 from jitguide._timing.equality import Check
@@ -235,7 +234,7 @@ def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     """Make the first call of a function that no cache of JAX knows, and time its steps."""
     fn, bound, named = reached(fn)
     named = {name: value for name, value in named.items() if name not in kwargs}
-    jitted, notes = jit_anew(fn)
+    jitted, notes = fresh_jit(fn)
     seconds: dict[str, float] = {}
     _monitoring.ensure_listening()
     with _monitoring.recording() as events:
@@ -263,7 +262,7 @@ def _validate(fn: Any, arguments: Arguments) -> None:
         )
     if not callable(fn):
         raise TypeError(
-            f"`fn` must be a function, and got a {type(fn).__name__}, which cannot be called. Pass the "
+            f"`fn` must be a function, got {type(fn).__name__}, which cannot be called. Pass the "
             "function and its arguments apart: `phases(f, x)`."
         )
     refuse_tracing("phases", arguments)

@@ -166,13 +166,11 @@ def _validate_options(options: dict[str, Any]) -> None:
 def _validated(make_args: Any, sizes: Any) -> tuple[Any, ...]:
     if not callable(make_args):
         raise TypeError(
-            f"`make_args` must be a function from a size to arguments, and got a {type(make_args).__name__}. "
+            f"`make_args` must be a function from a size to arguments, got {type(make_args).__name__}. "
             "Write `lambda n: (jnp.ones(n),)`."
         )
     if isinstance(sizes, str) or not isinstance(sizes, Iterable):
-        raise TypeError(
-            f"`sizes` must be a series of numbers, and got {sizes!r}. Write `[100, 1000, 10_000]`."
-        )
+        raise TypeError(f"`sizes` must be a series of numbers, got {sizes!r}. Write `[100, 1000, 10_000]`.")
     values = tuple(
         size.item() if isinstance(size, (np.generic, np.ndarray)) and size.ndim == 0 else size
         for size in sizes
@@ -188,7 +186,7 @@ def _validated(make_args: Any, sizes: Any) -> tuple[Any, ...]:
         values[0] > 0 and values[-1] < math.inf and all(size < later for size, later in pairwise(values))
     ):
         raise ValueError(
-            f"`sizes` must be positive, finite and increasing, and got {list(values)}. Sort them, and leave "
+            f"`sizes` must be positive, finite and increasing, got {list(values)}. Sort them, and leave "
             "out what is not a size."
         )
     return values

@@ -62,7 +62,7 @@ class WatchedBlock(Displayed):
             RuntimeError: JAX did not report its work as expected, so there is no number to give.
         """
         if phase not in _PHASES:
-            raise ValueError(f"`phase` must be one of {', '.join(map(repr, _PHASES))}, and got {phase!r}.")
+            raise ValueError(f"`phase` must be one of {', '.join(map(repr, _PHASES))}, got {phase!r}.")
         name = _name_of(of)
         if not self._counted:
             raise RuntimeError(_BLIND)
@@ -196,6 +196,6 @@ def _name_of(function: Any) -> str | None:
     if name is None or isinstance(name, str):
         return name
     raise TypeError(
-        f"`of` must be a function or its name, and got {name!r} of type {type(name).__name__}. "
+        f"`of` must be a function or its name, got {name!r} of type {type(name).__name__}. "
         "Leave it out to count all functions."
     )

@@ -74,6 +74,7 @@ class CallLog(Displayed):
     """
 
     __name__: str
+    _notes: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -167,7 +168,7 @@ class CallLog(Displayed):
     def _table(self) -> Table:
         calls = self.calls
         counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()) or "none yet"
-        notes = [*_advices(calls), *([_NOT_COUNTED] if "not counted" in self.counts else [])]
+        notes = [*_advices(calls), *self._notes, *([_NOT_COUNTED] if "not counted" in self.counts else [])]
         title = f"{self.__name__}: {len(calls)} call{'s' * (len(calls) != 1)} ({counts})"
         return Table(_HEADER, _rows(calls), _NUMERIC, _MINOR, title, notes)
 
@@ -186,7 +187,7 @@ def require_count(expected: Any) -> None:
     if isinstance(expected, bool) or not isinstance(expected, Integral) or expected < 0:
         kind = ValueError if isinstance(expected, Integral) and expected < 0 else TypeError
         raise kind(
-            f"`expected` must be a whole number of at least 0, and got {show(expected)} of type "
+            f"`expected` must be a whole number of at least 0, got {show(expected)} of type "
             f"{type(expected).__name__}. Write it first, as in `assert_compiles(1)`."
         )
 

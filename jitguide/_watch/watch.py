@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
 import jax
 import jax.stages
 
-from jitguide import _monitoring
+from jitguide import _jax, _monitoring
 from jitguide._callables import refuse_bound_method, require_jitted, static_names_in, unwatched
 from jitguide._watch.block import WatchedBlock
 from jitguide._watch.cache_model import Work, history_of
@@ -92,9 +92,10 @@ class Watched(CallLog, Generic[P, R]):
         super().__init__()
         self._fn: Any = fn  # jitted: it has `lower`, `trace` and the rest
         self._static = tuple(static)
-        self._size = getattr(fn, "_cache_size", None) or (lambda: None)  # private: finds "left the fast path"
+        self._size: Callable[[], int | None] = _jax.fast_path_size(fn) or (lambda: None)
+        self._notes = () if self._size() is not None else (_jax.NO_FAST_PATH,)
         functools.update_wrapper(self, fn, updated=())
-        self.__wrapped__ = getattr(fn, "__wrapped__", fn)
+        self.__wrapped__: Callable[..., Any] = getattr(fn, "__wrapped__", fn)
         self._name = _monitoring.reported_name(self.__wrapped__)
         self._history = history_of(self.__wrapped__)
         self._can_count = False
@@ -102,7 +103,7 @@ class Watched(CallLog, Generic[P, R]):
         self._worked = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if not at_top_level():
+        if not _jax.at_top_level():
             return cast(R, self._fn(*args, **kwargs))
         if not self._can_count:
             self._can_count = _monitoring.can_count()
@@ -123,7 +124,7 @@ class Watched(CallLog, Generic[P, R]):
         # one always is, for the function may have been compiled before it was watched.
         first = self._can_count and not self._seconds
         changed = size != self._size() or work != _monitoring.work_on(self._name)
-        odd = first or events or changed or jax.config.jax_disable_jit
+        odd = first or events or changed or jax.config.jax_disable_jit or not self._can_count
         if odd or self._history.may_be_slow(args, kwargs):
             self._record(args, kwargs, events, seconds, _Before(size, learned, work))
         else:
@@ -139,7 +140,8 @@ class Watched(CallLog, Generic[P, R]):
         before: _Before,
         error: BaseException | None = None,
     ) -> None:
-        own = (event for event in events if event.function in (self._name, _monitoring.UNNAMED))
+        names = (self._name, _monitoring.UNNAMED) if self._can_count else ()
+        own = (event for event in events if event.function in names)
         phases = {event.phase: event.seconds for event in own}  # the outermost ends last
         try:
             outcome, why, signature = self._explain(args, kwargs, phases, before, error)
@@ -256,20 +258,3 @@ class Watched(CallLog, Generic[P, R]):
 def _deepest(phases: dict[str, float]) -> str | None:
     done = [outcome for phase, outcome in _OUTCOMES.items() if phase in phases]
     return done[-1] if done else None
-
-
-def _find_top_level_test() -> Callable[[], bool]:
-    """Return a test of whether no transformation (`jit`, `grad`, `vmap`, …) is running around the call."""
-    try:
-        from jax._src import core
-
-        test: Callable[[], bool] = (
-            core.trace_ctx.is_top_level
-        )  # private: without it, calls inside a trace are recorded as well
-        test()
-    except Exception:
-        return lambda: True
-    return test
-
-
-at_top_level = _find_top_level_test()

@@ -10,6 +10,9 @@ A wrong twin asserts the opposite of a claim and must fail, which shows that the
     @pytest.mark.wrong_twin("second-call-is-silent")
     def test_wrong_twin_second_call_prints(): ...
 
+It must fail with an `AssertionError`, or with the error that its marker names as `raises=`. Any other error, such
+as that of a misspelled name, fails the run.
+
 This folder needs jax, numpy and pytest only, and runs on JAX versions older than the guide supports.
 """
 
@@ -44,7 +47,9 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "claim(id, sentence, seeds=''): the sentence that the test proves")
-    config.addinivalue_line("markers", "wrong_twin(id): asserts the opposite of a claim and must fail")
+    config.addinivalue_line(
+        "markers", "wrong_twin(id, raises=AssertionError): asserts the opposite of a claim and must fail so"
+    )
     if config.getoption("--record", None):
         config.pluginmanager.register(Recorder(Path(config.getoption("--record"))), "claims-recorder")
     jax.monitoring.register_event_duration_secs_listener(_listen)
@@ -59,7 +64,10 @@ def pytest_collection_modifyitems(items):
             continue
         claim, twin = item.get_closest_marker("claim"), item.get_closest_marker("wrong_twin")
         if twin:
-            item.add_marker(pytest.mark.xfail(strict=True, reason=f"wrong twin of {twin.args[0]}"))
+            raises = twin.kwargs.get("raises", AssertionError)
+            item.add_marker(
+                pytest.mark.xfail(strict=True, raises=raises, reason=f"wrong twin of {twin.args[0]}")
+            )
             continue
         if not claim or len(claim.args) != 2:
             raise pytest.UsageError(f"{item.nodeid} needs @pytest.mark.claim(id, sentence).")

@@ -91,7 +91,7 @@ def test_compiled_serves_one_signature(other):
         compiled(*other)
 
 
-@pytest.mark.wrong_twin("compiled-serves-one-signature")
+@pytest.mark.wrong_twin("compiled-serves-one-signature", raises=TypeError)
 def test_wrong_twin_compiled_recompiles_on_demand():
     jax.jit(lambda x: x * 2).lower(X).compile()(jnp.ones(4))
 

@@ -27,7 +27,7 @@ def test_config_module_is_gone():
     assert callable(jax.config.update)
 
 
-@pytest.mark.wrong_twin("config-module-is-gone")
+@pytest.mark.wrong_twin("config-module-is-gone", raises=ModuleNotFoundError)
 def test_wrong_twin_config_module_can_be_imported():
     assert importlib.import_module("jax.config").config
 

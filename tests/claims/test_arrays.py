@@ -61,7 +61,7 @@ def test_jax_numpy_refuses_lists():
             call()
 
 
-@pytest.mark.wrong_twin("jax-numpy-refuses-lists")
+@pytest.mark.wrong_twin("jax-numpy-refuses-lists", raises=TypeError)
 def test_wrong_twin_lists_are_converted():
     assert jnp.sum(VALUES) == 10
 

@@ -31,7 +31,7 @@ def test_if_on_a_traced_value_raises():
         jax.jit(lambda x, neg: -x if neg else x)(1, True)
 
 
-@pytest.mark.wrong_twin("if-on-a-traced-value-raises")
+@pytest.mark.wrong_twin("if-on-a-traced-value-raises", raises=jax.errors.TracerBoolConversionError)
 def test_wrong_twin_if_on_a_traced_value_works():
     assert jax.jit(_poly)(2.0, 5.0) == 9.0
 

@@ -24,7 +24,7 @@ def test_numpy_reductions_pass_tracers_on():
         jax.jit(lambda x: np.power(x, 2))(x)
 
 
-@pytest.mark.wrong_twin("numpy-reductions-pass-tracers-on")
+@pytest.mark.wrong_twin("numpy-reductions-pass-tracers-on", raises=jax.errors.TracerArrayConversionError)
 def test_wrong_twin_numpy_power_passes_tracers_on():
     assert jax.jit(lambda x: np.power(x, 2))(3.0) == 9.0
 
@@ -409,7 +409,7 @@ def test_debug_nans_checks_eager_operations():
             f(x)
 
 
-@pytest.mark.wrong_twin("debug-nans-checks-eager-operations")
+@pytest.mark.wrong_twin("debug-nans-checks-eager-operations", raises=FloatingPointError)
 def test_wrong_twin_debug_nans_ignores_hidden_eager_nans():
     x = jnp.array([1.0, -1.0])
     with jax.debug_nans(True):
@@ -750,7 +750,7 @@ def test_key_reuse_check_raises():
             draw(key)
 
 
-@pytest.mark.wrong_twin("key-reuse-check-raises")
+@pytest.mark.wrong_twin("key-reuse-check-raises", raises=pytest.fail.Exception)
 def test_wrong_twin_the_check_is_on_without_asking():
     with pytest.raises(jax.errors.KeyReuseError):
         jax.jit(lambda key: jax.random.normal(key) + jax.random.uniform(key))(jax.random.key(0))

@@ -319,7 +319,7 @@ def test_compiled_keeps_the_spelling():
         f.lower(x=x).compile()(x)
 
 
-@pytest.mark.wrong_twin("compiled-keeps-the-spelling")
+@pytest.mark.wrong_twin("compiled-keeps-the-spelling", raises=TypeError)
 def test_wrong_twin_compiled_takes_any_spelling():
     x = jnp.ones(3)
     jax.jit(lambda x: x * 2).lower(x).compile()(x=x)

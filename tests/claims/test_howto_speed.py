@@ -42,7 +42,9 @@ def test_wrapper_without_signature_hides_static_names():
         assert f(X, 2).shape == f(X, n=2).shape == (8,)
 
 
-@pytest.mark.wrong_twin("wrapper-without-signature-hides-static-names")
+@pytest.mark.wrong_twin(
+    "wrapper-without-signature-hides-static-names", raises=jax.errors.ConcretizationTypeError
+)
 def test_wrong_twin_wrapper_passes_names_on():
     jax.jit(hidden(widen), static_argnums=1)(X, n=2)
 

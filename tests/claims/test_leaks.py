@@ -37,7 +37,7 @@ def test_leaking_itself_raises_nothing():
     assert kept[0].shape == ()
 
 
-@pytest.mark.wrong_twin("leaking-itself-raises-nothing")
+@pytest.mark.wrong_twin("leaking-itself-raises-nothing", raises=jax.errors.ConcretizationTypeError)
 def test_wrong_twin_leaking_stores_a_number():
     kept = []
     jax.jit(lambda x: (kept.append(x), x * 2)[1])(1.0)

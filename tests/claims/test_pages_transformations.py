@@ -39,7 +39,7 @@ def test_grad_of_jitted_works_in_python_each_time():
             inside(x)
 
 
-@pytest.mark.wrong_twin("grad-of-jitted-works-in-python-each-time")
+@pytest.mark.wrong_twin("grad-of-jitted-works-in-python-each-time", raises=RuntimeError)
 def test_wrong_twin_warm_grad_of_jitted_needs_no_python():
     x = jnp.float32(2.0)
     inside = jax.grad(jax.jit(cube))

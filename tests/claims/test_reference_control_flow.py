@@ -141,7 +141,7 @@ def test_python_number_carry_is_promoted():
         lax.fori_loop(0, 3, lambda i, _: i, 0.0)
 
 
-@pytest.mark.wrong_twin("python-number-carry-is-promoted")
+@pytest.mark.wrong_twin("python-number-carry-is-promoted", raises=TypeError)
 def test_wrong_twin_any_carry_is_promoted():
     assert lax.scan(lambda c, _: (c + 1.5, None), jnp.int32(0), None, length=3)[0] == 4.5
 

@@ -132,7 +132,7 @@ def test_static_indices_can_be_checked():
         assert jax.jit(lambda x: x.at[10].set(9.0))(X).tolist() == X.tolist()
 
 
-@pytest.mark.wrong_twin("static-indices-can-be-checked")
+@pytest.mark.wrong_twin("static-indices-can-be-checked", raises=pytest.fail.Exception)
 def test_wrong_twin_static_indices_are_checked_anyway():
     with pytest.raises(IndexError):
         jax.jit(lambda x: x[10])(X)

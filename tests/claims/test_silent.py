@@ -48,7 +48,7 @@ def test_out_of_range_read_is_clamped():
         np.asarray(X)[10]
 
 
-@pytest.mark.wrong_twin("out-of-range-read-is-clamped")
+@pytest.mark.wrong_twin("out-of-range-read-is-clamped", raises=pytest.fail.Exception)
 def test_wrong_twin_out_of_range_read_raises():
     with pytest.raises(IndexError):
         jax.jit(lambda x, i: x[i])(X, 10)
@@ -125,7 +125,7 @@ def test_switch_called_alone_does_nothing(recwarn):
     assert not recwarn.list
 
 
-@pytest.mark.wrong_twin("switch-called-alone-does-nothing")
+@pytest.mark.wrong_twin("switch-called-alone-does-nothing", raises=pytest.fail.Exception)
 def test_wrong_twin_a_switch_called_alone_counts():
     jax.debug_nans(True)
     with pytest.raises(FloatingPointError):

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from jitguide.demos.cache_key import arguments, surroundings
-from jitguide.demos.cache_key.changes import Change as Change
-from jitguide.demos.cache_key.changes import Changes as Changes
-from jitguide.demos.cache_key.changes import counted as counted
+from jitguide.demos.cache_key.changes import Change, Changes, counted
 
+__all__ = ["GROUPS", "Change", "Changes", "counted", "run"]
+
+#: The groups of changes by name, for `run`.
 GROUPS = {
     "shapes": arguments.shapes,
     "sources": arguments.sources,
@@ -43,6 +44,6 @@ def run(group: str) -> Changes:
         key(0) → key(0, impl="rbg")       left            1          1         1
     """
     make = GROUPS[group]
-    table = Changes(make.__doc__.rstrip("."))
+    table = Changes((make.__doc__ or group).rstrip("."))
     make(table)
     return table

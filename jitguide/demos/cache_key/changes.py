@@ -8,7 +8,6 @@ jit. (`jax.no_tracing()` would tell as well, but a first call that it refuses ke
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,16 +18,15 @@ from typing import Any
 
 import jax
 
-from jitguide import watch
+from jitguide import _jax, watch
 from jitguide._display import Displayed, Table
 
 _HEADER = ("change", "fast path", "traces", "lowerings", "compiles")
-# The class of jitted functions gets its methods from that module.
-_MODULE_OF_JIT = inspect.unwrap(type(jax.jit(len)).trace).__code__.co_filename
+_NOT_KNOWN = "Whether a call left the fast path is not known: JAX does not expose its module for jit."
 _bodies_run = 0
 
 
-def counted(body: Callable) -> Callable:
+def counted(body: Callable[..., Any]) -> Callable[..., Any]:
     """Return a new function that does what `body` does; `Changes` counts how often its Python code runs.
 
     Each call returns another function, so that an experiment can start with one that JAX has never seen.
@@ -54,7 +52,8 @@ class Change:
 
     Attributes:
         what: The change, in words.
-        fast: Whether the call stayed on the fast path; None for what is no call of a jitted function.
+        fast: Whether the call stayed on the fast path; None for what is not a call of a jitted function, and where
+            JAX does not expose it.
         traces: How often the Python code of a `counted` body ran.
         lowerings: How many programs were lowered to StableHLO.
         compiles: How many programs were compiled, or read from the persistent cache.
@@ -71,7 +70,8 @@ class Change:
         """The row in words, such as "hit", "leaves the fast path" or "lowers, compiles"."""
         counts = {"traces": self.traces, "lowers": self.lowerings, "compiles": self.compiles}
         done = ", ".join(step for step, count in counts.items() if count)
-        return done or ("leaves the fast path" if self.fast is False else "hit")
+        quiet = "hit" if _jax.jit_file() else "not known"
+        return done or ("leaves the fast path" if self.fast is False else quiet)
 
 
 class Changes(Displayed):
@@ -102,7 +102,7 @@ class Changes(Displayed):
         self.title = title
         self.rows: list[Change] = []
 
-    def see(self, what: str, call: Callable, *args: Any, **kwargs: Any) -> None:
+    def see(self, what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Call a jitted function, and add a row for what that made JAX do.
 
         Args:
@@ -113,15 +113,22 @@ class Changes(Displayed):
         """
         self._add(what, True, call, args, kwargs)
 
-    def count(self, what: str, call: Callable, *args: Any, **kwargs: Any) -> None:
+    def count(self, what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Add a row for something other than a call, such as `f.lower`, which has no fast path."""
         self._add(what, False, call, args, kwargs)
 
-    def _add(self, what: str, has_fast_path: bool, call: Callable, args: tuple, kwargs: dict) -> None:
+    def _add(
+        self,
+        what: str,
+        has_fast_path: bool,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
         before = _bodies_run
         with watch() as seen, _python_of_jit() as frames:
             jax.block_until_ready(call(*args, **kwargs))
-        fast = not frames if has_fast_path else None
+        fast = not frames if has_fast_path and _jax.jit_file() else None
         compiles = seen.compiles + seen.cache_reads
         self.rows.append(Change(what, fast, _bodies_run - before, seen.lowerings, compiles))
 
@@ -139,16 +146,18 @@ class Changes(Displayed):
             [row.what, path[row.fast], *(n or "–" for n in (row.traces, row.lowerings, row.compiles))]
             for row in self.rows
         ]
-        return Table(_HEADER, cells, numeric=(2, 3, 4), title=self.title)
+        notes = [] if _jax.jit_file() else [_NOT_KNOWN]
+        return Table(_HEADER, cells, numeric=(2, 3, 4), title=self.title, notes=notes)
 
 
 @contextmanager
 def _python_of_jit() -> Iterator[list[str]]:
     """Collect the names of the functions of JAX's module for jit that the block runs in this thread."""
     names: list[str] = []
+    file = _jax.jit_file()
 
     def look(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename == _MODULE_OF_JIT:
+        if event == "call" and frame.f_code.co_filename == file:
             names.append(frame.f_code.co_name)
 
     before = sys.getprofile()

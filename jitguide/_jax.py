@@ -1,0 +1,185 @@
+"""Every private or undocumented read of JAX, with what takes its place where JAX no longer offers it.
+
+Reads of jaxprs are in `_jaxprs`; no other module makes any. `tests/test_jax_reads.py` takes each away in turn: results
+must then show a note, "not available" or "not counted", never a wrong number.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import re
+from collections.abc import Callable
+from copy import copy
+from typing import Any, ParamSpec, TypeVar
+
+import jax
+
+try:
+    from jax._src import core as _core
+except ImportError:
+    _core = None  # `at_top_level` then does without
+
+PHASES = {  # the events of `jax.monitoring`; `_monitoring` first compares them with work of its own
+    "/jax/core/compile/jaxpr_trace_duration": "trace",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
+    "/jax/core/compile/backend_compile_duration": "compile",
+}
+CACHE_HIT = "/jax/compilation_cache/cache_hits"
+NO_OPTIONS = "JAX does not expose the jit options of this function"
+NO_FAST_PATH = "JAX does not expose the fast path of this function: a call that left it is listed as a hit."
+_COST = ("flops", "bytes accessed", "transcendentals")
+_MEMORY = ("argument", "output", "temp", "alias")
+_LOOP = re.compile(r"^\s+(?:ROOT )?\S+ = .* while\(", re.MULTILINE)
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+def otherwise(default: T) -> Callable[[Callable[P, R]], Callable[P, R | T]]:
+    """Make a function return `default` where what it reads is missing, or has another form than expected."""
+
+    def decorate(read: Callable[P, R]) -> Callable[P, R | T]:
+        @functools.wraps(read)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R | T:
+            try:
+                return read(*args, **kwargs)
+            except Exception:
+                return copy(default)
+
+        return guarded
+
+    return decorate
+
+
+@otherwise(None)
+def trace_cache_misses() -> int:
+    """Return how many traces JAX made, reused ones left out. Without it, the self-test of `_monitoring` fails."""
+    from jax._src.interpreters import partial_eval
+
+    return int(partial_eval.trace_to_jaxpr.cache_info().misses)
+
+
+def at_top_level() -> bool:
+    """Return whether no transformation surrounds this call.
+
+    Without `trace_ctx`, whether a new array is concrete: it is not under `jit`. Under `grad` and `vmap` it is, where
+    a call without tracers is really made.
+    """
+    try:  # no decorator: `watch` asks this in each call
+        return bool(_core.trace_ctx.is_top_level())
+    except Exception:
+        return not is_tracer(jax.device_put(0))
+
+
+def is_tracer(value: Any) -> bool:
+    """Return whether a value is abstract. Without `jax.core.Tracer`, the names of its classes decide."""
+    if (tracer := getattr(jax.core, "Tracer", None)) is not None:
+        return isinstance(value, tracer)
+    return any(kind.__name__.endswith("Tracer") for kind in type(value).__mro__)
+
+
+def has_tracer(values: Any) -> bool:
+    """Return whether a tree of values holds a tracer."""
+    return any(map(is_tracer, jax.tree.leaves(values)))
+
+
+@otherwise(None)
+def jit_options(fn: Any) -> dict[str, Any]:
+    """Return the options that `jax.jit` was given for `fn`, without those left to their defaults.
+
+    Without them, `phases` and `check` add a note, `stages` links by source line and `watch` needs `static=`.
+    """
+    info = fn._jit_info
+    names = (
+        "static_argnums",
+        "static_argnames",
+        "donate_argnums",
+        "donate_argnames",
+        "keep_unused",
+        "inline",
+    )
+    given = {name: getattr(info, name) or None for name in names}
+    given |= {name: getattr(info, name, None) for name in ("device", "backend")}  # deprecated
+    given["compiler_options"] = dict(info.compiler_options_kvs) or None
+    given |= {f"{side}_shardings": _shardings(info, side) for side in ("in", "out")}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _shardings(info: Any, side: str) -> Any:
+    from jax.experimental.layout import Format
+
+    shardings, layouts = (getattr(info, f"{side}_{what}_leaves") for what in ("shardings", "layouts"))
+    if all(leaf is None or type(leaf).__name__ == "UnspecifiedValue" for leaf in shardings):
+        return None
+    pairs = zip(shardings, layouts, strict=True)
+    leaves = [sharding if layout is None else Format(layout, sharding) for sharding, layout in pairs]
+    return jax.tree.unflatten(getattr(info, f"{side}_shardings_treedef"), leaves)
+
+
+def fast_path_size(fn: Any) -> Callable[[], int] | None:
+    """Return what counts the entries in the fast path of `fn`. Without it None: `watch` adds a note."""
+    return getattr(fn, "_cache_size", None)
+
+
+@otherwise(None)
+def jit_file() -> str:
+    """Return the file of the Python code that calls off the fast path run. Without it, they are "not known"."""
+    return str(inspect.unwrap(type(jax.jit(len)).trace).__code__.co_filename)
+
+
+@otherwise({})
+def trace_settings() -> dict[str, Any]:
+    """Return all settings in the key of JAX's trace cache. Without them, some reasons are "unknown"."""
+    from jax._src import config
+
+    return dict(zip(config.trace_context_names(), config.trace_context(), strict=True))
+
+
+def setting(name: str, default: Any = None) -> Any:
+    """Return an option of `jax.config`, also of one for the whole process; `default` if JAX does not expose it."""
+    return getattr(jax.config, name, getattr(jax.config, "values", {}).get(name, default))
+
+
+@otherwise((None, ()))
+def tree_node(structure: Any) -> tuple[Any, list[Any]]:
+    """Return data, None for a leaf, and children of a node of a tree. Without them, reasons show whole trees."""
+    return structure.node_data(), structure.children()
+
+
+@otherwise(None)
+def captured(traced: Any) -> list[Any]:
+    """Return the values that a function took from around it. Without them, `stages` does not run inside a trace."""
+    return [*traced._consts, *getattr(traced.jaxpr, "consts", ())]
+
+
+@otherwise(dict.fromkeys(_COST))
+def cost_analysis(compiled: Any) -> dict[str, float | None]:
+    """Return what XLA estimates that a compiled function costs; None for what it cannot tell.
+
+    A backend may refuse, or give a list, -1 or NaN. Operations that XLA leaves out are zero.
+    """
+    found = compiled.cost_analysis()
+    found = dict(found[0] if isinstance(found, list | tuple) else found)
+    left_out = {"flops": 0, "transcendentals": 0} if found and found.get("flops", 0) >= 0 else {}
+    values = {name: found.get(name, left_out.get(name, math.nan)) for name in _COST}
+    return {name: float(value) if 0 <= value < math.inf else None for name, value in values.items()}
+
+
+@otherwise(dict.fromkeys(_MEMORY))
+def memory_analysis(compiled: Any) -> dict[str, int | None]:
+    """Return the bytes of arguments, outputs, temporaries and aliases (donated); None for what is not reported."""
+    found = compiled.memory_analysis()
+    return {name: getattr(found, f"{name}_size_in_bytes", None) for name in _MEMORY}
+
+
+@otherwise("")
+def compiled_text(compiled: Any) -> str:
+    """Return the optimized HLO of a compiled function. Where a backend refuses, `stages` adds a note."""
+    return compiled.as_text() or ""
+
+
+def has_loop(hlo: str) -> bool:
+    """Return whether an optimized HLO text has a loop, whose body `cost_analysis` counts only once."""
+    return _LOOP.search(hlo) is not None

@@ -1,0 +1,130 @@
+"""Walk, print and rebuild jaxprs: with `_jax`, the only undocumented reads of JAX.
+
+Documented are `eqns`, `invars`, `outvars`, `params`, `primitive` and `consts`. Each other read is a function here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jitguide._jax import otherwise
+
+try:
+    import jax.extend.core
+    import jax.extend.source_info_util
+except ImportError:
+    pass  # the functions below then do as they do without what they read
+
+_LOOPS = ("scan", "while")
+_LINE = re.compile(r"^(.*):(\d+):\d+ \((.*)\)$")
+_DEFINED = re.compile(r"^(.*) at (.*):(\d+)$")
+
+
+def open_jaxpr(jaxpr: Any) -> Any:
+    """Return the jaxpr inside a closed one; JAX 0.12 has one class for both."""
+    return getattr(jaxpr, "jaxpr", jaxpr)
+
+
+def is_jaxpr(value: Any) -> bool:
+    """Return whether a parameter of an equation is a jaxpr, closed or not."""
+    return hasattr(open_jaxpr(value), "eqns")
+
+
+def bodies(equation: Any) -> list[Any]:
+    """Return the jaxprs in an equation's parameters, found by type: parameter names differ by version."""
+    values = (v if isinstance(v, tuple | list) else (v,) for v in equation.params.values())
+    return [item for items in values for item in items if is_jaxpr(item)]
+
+
+def equations(
+    jaxpr: Any, in_loop: bool = False, _seen: set[tuple[int, bool]] | None = None
+) -> Iterator[tuple[Any, bool]]:
+    """Yield each equation of a jaxpr and of those inside it, once each, and whether it runs in a loop."""
+    seen = set() if _seen is None else _seen
+    if (id(jaxpr), in_loop) in seen:
+        return
+    seen.add((id(jaxpr), in_loop))
+    for equation in open_jaxpr(jaxpr).eqns:
+        yield equation, in_loop
+        for body in bodies(equation):
+            yield from equations(body, in_loop or equation.primitive.name in _LOOPS, seen)
+
+
+def with_bodies(jaxpr: Any) -> list[Any]:
+    """Return a jaxpr and those inside it, each once."""
+    inside = (body for equation, _ in equations(jaxpr) for body in bodies(equation))
+    return list({id(one): one for one in (jaxpr, *inside)}.values())
+
+
+def has_loop(jaxpr: Any) -> bool:
+    """Return whether an equation loops."""
+    return any(equation.primitive.name in _LOOPS for equation, _ in equations(jaxpr))
+
+
+def constants(jaxpr: Any) -> list[Any]:
+    """Return the arrays that a jaxpr and those inside it captured, each once, the largest first."""
+    found = {id(c): c for body in with_bodies(jaxpr) for c in getattr(body, "consts", ())}
+    return sorted((c for c in found.values() if hasattr(c, "nbytes")), key=lambda c: -c.nbytes)
+
+
+@otherwise(None)
+def text_of(jaxpr: Any, *, lines: bool = False, scopes: bool = False) -> str:
+    """Return a jaxpr with the source line or the name stack of each equation. Without them, `stages` adds a note."""
+    return str(open_jaxpr(jaxpr).pretty_print(source_info=lines, name_stack=scopes, use_color=False))
+
+
+@otherwise(None)
+def definition(jaxpr: Any) -> tuple[str, str]:
+    """Return name and file of the function that was traced, "" if unknown. Without it, its calls stand for it."""
+    match = _DEFINED.match(open_jaxpr(jaxpr).debug_info.func_src_info or "")
+    return (match[1], match[2]) if match else ("", "")
+
+
+def argument_names(jaxpr: Any, count: int) -> list[str]:
+    """Return the names of `count` arguments, such as `params['w']`. Without them, "argument 0" and so on."""
+    names = getattr(getattr(open_jaxpr(jaxpr), "debug_info", None), "arg_names", None) or ()
+    return list(map(str, names)) if len(names) == count else [f"argument {i}" for i in range(count)]
+
+
+@otherwise("")
+def name_stack(equation: Any) -> str:
+    """Return the scopes and transformations around an equation. Without it, `stages` shows no direction."""
+    return str(equation.source_info.name_stack)
+
+
+@otherwise(())
+def lines_of(equation: Any) -> list[tuple[str, int]]:
+    """Return file and line of the calls outside JAX that made an equation, outermost first.
+
+    Without them, `stages` adds a note and `check` names no line.
+    """
+    text = jax.extend.source_info_util.summarize(equation.source_info, num_frames=50)
+    return [(match[1], int(match[2])) for row in text.splitlines() if (match := _LINE.match(row))]
+
+
+@otherwise(())
+def code_of(equation: Any) -> list[tuple[Any, int]]:
+    """Return code and offset of the calls that made an equation, innermost first. Without them, `check` adds a note."""
+    return list(zip(*equation.source_info.traceback.raw_frames(), strict=True))
+
+
+def replaced(jaxpr: Any, /, **parts: Any) -> Any:
+    """Return a jaxpr with other parts. This and the two below raise where JAX lacks what they need.
+
+    `stages` tries them on a small function first. If they fail, it links by source line and adds a note.
+    """
+    return jaxpr.replace(**parts)
+
+
+def in_scope(equation: Any, scope: str, params: dict[str, Any]) -> Any:
+    """Return an equation with other parameters, inside one more scope of its name stack."""
+    info = equation.source_info
+    return equation.replace(params=params, source_info=info.replace(name_stack=info.name_stack.extend(scope)))
+
+
+def as_function(jaxpr: Any) -> Callable[..., Any]:
+    """Return a jaxpr as a function of its flat arguments."""
+    function: Callable[..., Any] = jax.extend.core.jaxpr_as_fun(jaxpr)
+    return function

@@ -1,0 +1,63 @@
+"""What `tests/claims` refuses: a wrong twin that passes, or that fails for another reason than it names."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CLAIMS = Path(__file__).parent / "claims"
+TWINS = """
+import pytest
+
+@pytest.mark.wrong_twin("snow-is-white")
+def test_denies_the_claim():
+    assert "white" == "black"
+
+@pytest.mark.wrong_twin("snow-is-white", raises=ValueError)
+def test_names_its_error():
+    int("white")
+
+@pytest.mark.wrong_twin("snow-is-white")
+def test_misspells_a_name():
+    assert snwo == "black"
+
+@pytest.mark.wrong_twin("snow-is-white", raises=ValueError)
+def test_fails_with_another_error_than_it_names():
+    int(None)
+
+@pytest.mark.wrong_twin("snow-is-white")
+def test_passes():
+    assert "white" == "white"
+"""
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    """Return pytest's word for each of the twins above, under the rules of the claims."""
+    folder = tmp_path_factory.mktemp("claims")
+    shutil.copy(CLAIMS / "conftest.py", folder)
+    shutil.copy(CLAIMS / "pytest.ini", folder)
+    (folder / "test_snow.py").write_text(TWINS, "utf-8")
+    command = [sys.executable, "-m", "pytest", "-v", "--tb=no", "-p", "no:cacheprovider", str(folder)]
+    settings = {"JAX_PLATFORMS": "cpu", "PYTEST_ADDOPTS": ""}
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **settings})
+    assert ran.returncode == pytest.ExitCode.TESTS_FAILED, ran.stdout + ran.stderr
+    lines = [line.split() for line in ran.stdout.splitlines() if "test_snow.py::" in line and "%]" in line]
+    return {words[0].split("::")[1]: words[1] for words in lines}
+
+
+@pytest.mark.parametrize(
+    ("twin", "outcome"),
+    [
+        ("test_denies_the_claim", "XFAIL"),
+        ("test_names_its_error", "XFAIL"),
+        ("test_misspells_a_name", "FAILED"),
+        ("test_fails_with_another_error_than_it_names", "FAILED"),
+        ("test_passes", "FAILED"),
+    ],
+)
+def test_a_wrong_twin_must_fail_as_it_says(outcomes, twin, outcome):
+    assert outcomes[twin] == outcome
