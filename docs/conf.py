@@ -72,7 +72,7 @@ doctest_default_flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE  # as in
 
 # Books ------------------------------------------------------------------------------------------------------
 epub_show_urls = "no"
-epub_exclude_files = ["search.xhtml"]
+epub_exclude_files = ["search.xhtml", "_static/search/minisearch.LICENSE.txt"]  # for browsers
 
 # Looks ------------------------------------------------------------------------------------------------------
 html_theme = "sphinx_book_theme"
