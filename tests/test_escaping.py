@@ -105,7 +105,7 @@ def as_shown(text: str) -> str:
 
 def comparison(a, b, c, d, e, f):
     timings = tuple(Timing(name, SECONDS, 1, 0.1) for name in (f"1{a}", f"2{b}"))
-    return Comparison(timings, f"1{a}", Ratio(1, 1, 1), c, 0.0, (d, e), f), [a, b, d, e, f]
+    return Comparison(timings, f"1{a}", Ratio(1, 1, 1), c, 0.0, (d, e), (f,)), [a, b, d, e, f]
 
 
 def scaling(a, b, c, d, e, f):
