@@ -127,8 +127,18 @@ def live(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def tests(session: nox.Session) -> None:
-    """Test the package, the extensions, the claims and the examples."""
-    python(session, "-m", "pytest", *session.posargs)
+    """Test the package, the extensions, the claims and the examples; `-- tests/test_watch.py` one file."""
+    if session.posargs:
+        python(session, "-m", "pytest", *session.posargs)
+        return
+    measuring = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "mark.measures" in p.read_text("utf-8")]
+    python(
+        session, "-m", "pytest", "-n", "2", "-m", "not measures", "--durations=10", *COVERAGE, "--cov-report="
+    )
+    python(session, "-m", "pytest", "-m", "measures", *COVERAGE, "--cov-append", *measuring)
+
+
+COVERAGE = ["--cov", "--cov-config=pyproject.toml"]
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
@@ -387,7 +397,8 @@ def run_step(session: nox.Session, part: str, runner: list[str], step: str) -> s
     print(f"=== {part}: {step}", flush=True)
     start = time.monotonic()
     try:  # with the caller's PATH: with this session's, which holds uv, nox would make the environments again
-        session.run(*runner, "-s", *step.split(), external=True, env={"PATH": os.environ["PATH"]})
+        settings = {"PATH": os.environ["PATH"], "HYPOTHESIS_PROFILE": "ci"}
+        session.run(*runner, "-s", *step.split(), external=True, env=settings)
     except CommandFailed:
         session.error(f"=== FAILED after {time.monotonic() - start:.0f} s: {part}: {step}")
     return f"{part}: {step} ({time.monotonic() - start:.0f} s)"

@@ -16,6 +16,8 @@ import pytest
 from jitguide import Comparison, Phases, Timing, check, phases, watch
 from jitguide._check import jaxpr_scan, rules
 
+pytestmark = pytest.mark.measures
+
 MIB = (512, 512)  # of float32: one MiB
 TABLE = np.ones(MIB, np.float32)
 

@@ -1,5 +1,6 @@
 """The project's own files: what they promise to tools and to newcomers."""
 
+import ast
 import hashlib
 import json
 import re
@@ -198,10 +199,18 @@ def test_the_lock_names_no_host():
     assert not re.search(r"://|index-url|find-links", (ROOT / "constraints.txt").read_text())
 
 
-def test_the_readme_opens_with_the_two_commands():
-    commands = re.findall(r"^\$ (.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert commands[0].startswith("pip install nox && nox -s docs")
-    assert commands[1].startswith("pip install nox && nox -s tests")
+@pytest.mark.parametrize(
+    "file", ["README.md", "CONTRIBUTING.md", ".github/workflows/ci.yml", "pyproject.toml"]
+)
+def test_every_session_that_is_named_exists(file):
+    sessions = {
+        node.name
+        for node in ast.walk(ast.parse((ROOT / "noxfile.py").read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and any("session" in ast.unparse(d) for d in node.decorator_list)
+    }
+    named = set(re.findall(r"\bnox -s (\w+)", (ROOT / file).read_text("utf-8")))
+    assert named
+    assert named <= sessions
 
 
 def test_continuous_integration_and_its_script_run_the_same_session():
