@@ -18,6 +18,7 @@ from jitguide._jax import NO_OPTIONS, jit_options
 from jitguide._timing.compare import time_alone
 from jitguide._timing.first_call import FirstCall, first_call
 from jitguide._timing.phases import Phases, phases_of
+from jitguide._watch.signature import Signature
 
 LOOKED_AT = (
     "retraces",
@@ -140,19 +141,11 @@ def check(
         notes.append("Nothing else was looked at: it cannot be traced.")
         return Findings(name, tuple(found), notes=tuple(notes))
     traced = jitted.trace(*first, **kwargs)
-    lowered = traced.lower()
-    found += [
-        *rules.carries(signature, traced),
-        *rules.constants(jitted, traced),
-        *rules.unrolled(traced),
-        *rules.donation(jitted, signature, lowered),
-    ]
+    found += _found_in_the_trace(jitted, signature, traced)
     notes += _blind_spots(jitted, traced.jaxpr)
-    host = jaxpr_scan.host_calls(traced.jaxpr)
-    found += rules.host(host)
     if not run:
         return Findings(name, tuple(found), notes=tuple(notes))
-    if hidden := _why_not_run(host, first, kwargs):
+    if hidden := _why_not_run(traced.jaxpr, first, kwargs):
         return Findings(name, tuple(found), notes=(*notes, _NO_BREAK_EVEN.format(hidden)))
     refuse_deleted((first, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
     phases, plain, hidden = _timed(jitted, first, kwargs)
@@ -161,6 +154,14 @@ def check(
     else:
         found += rules.break_even(phases, plain)
     return Findings(name, tuple(found), phases, plain, (*notes, *phases.notes))
+
+
+def _found_in_the_trace(jitted: Any, signature: Signature, traced: Any) -> Iterator[Finding]:
+    yield from rules.carries(signature, traced)
+    yield from rules.constants(jitted, traced)
+    yield from rules.unrolled(traced)
+    yield from rules.donation(jitted, signature, traced.lower())
+    yield from rules.host(jaxpr_scan.host_calls(traced.jaxpr))
 
 
 def _blind_spots(fn: Any, jaxpr: Any) -> Iterator[str]:
@@ -195,8 +196,8 @@ def _seconds_of_plain(plain: Callable[..., Any], call: FirstCall, steady: float)
     return seconds
 
 
-def _why_not_run(host: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    if host:
+def _why_not_run(jaxpr: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    if jaxpr_scan.host_calls(jaxpr):
         return "the function calls back to Python, so it was not run."
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves((args, kwargs))):
         return "a `jax.ShapeDtypeStruct` has no numbers. Pass an array of that shape."

@@ -112,7 +112,7 @@ class Phases(Displayed, AsData):
         from jitguide._timing.plots import plot_phases
 
         even = None if eager is None else self.break_even(eager, check=check)
-        return plot_phases(self, even, ax)
+        return plot_phases({step: getattr(self, step) for step in _STEPS}, self.steady, even, ax)
 
     def _rows(self) -> list[tuple[str, str, str]]:
         rows = [
