@@ -22,7 +22,7 @@ from jitguide._watch.signature import Argument, Leaf, Signature
 
 _MAX_ALSO = 2
 # Containers whose own data are keys or nothing; other nodes keep static fields there.
-_CONTAINERS = (dict, tuple[Any, ...], list, type(None))
+_CONTAINERS = (dict, tuple, list, type(None))
 # They leave out of sight what else differs in the same place.
 _HIDING = ("number of arguments", "default left out", "static field")
 _DONE_BEFORE = {
