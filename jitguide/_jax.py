@@ -19,7 +19,7 @@ import jax
 try:
     from jax._src import core as _core
 except ImportError:
-    _core = None
+    _core = None  # `at_top_level` then does without
 
 PHASES = {  # the events of `jax.monitoring`; `_monitoring` first compares them with work of its own
     "/jax/core/compile/jaxpr_trace_duration": "trace",

@@ -16,6 +16,8 @@ import pytest
 from jitguide import Comparison, Phases, Timing, check, phases, watch
 from jitguide._check import jaxpr_scan, rules
 
+pytestmark = pytest.mark.measures
+
 MIB = (512, 512)  # of float32: one MiB
 TABLE = np.ones(MIB, np.float32)
 
@@ -295,7 +297,7 @@ def timed_as(monkeypatch, jitted, plain):
     """Let the engine find these seconds for every jitted and every plain call."""
     timings = Timing("jit", (jitted,) * 20, 1, 1.0), Timing("eager", (plain,) * 20, 1, 1.0)
     found = Comparison(timings, "jit", None, "cpu")
-    monkeypatch.setattr("jitguide._timing.phases.compare", lambda *_, **__: found)
+    monkeypatch.setattr("jitguide._timing.first_call.compare", lambda *_, **__: found)
     for module in ("jitguide._timing.phases", "jitguide._check.check"):
         monkeypatch.setattr(f"{module}.time_alone", lambda *_, **__: jitted)
 

@@ -99,7 +99,6 @@ def build(tmp_path):
     return run
 
 
-@pytest.mark.slow
 def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
     code, printed, out = build()
     assert code == 0, printed
@@ -115,7 +114,6 @@ def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
     assert "compared with 0.0.1" in (out / "reference" / "what-changed.html").read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [

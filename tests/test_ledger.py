@@ -134,7 +134,6 @@ def test_wrong_twin(): assert False
 """
 
 
-@pytest.mark.slow
 def test_the_recorder_tells_verdicts_with_reasons_and_repeats_only_what_changed(tmp_path):
     folder, out = tmp_path / "claims", tmp_path / "record.json"
     folder.mkdir()

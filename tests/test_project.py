@@ -1,5 +1,6 @@
 """The project's own files: what they promise to tools and to newcomers."""
 
+import ast
 import hashlib
 import json
 import re
@@ -187,7 +188,7 @@ def test_every_requirement_is_locked():
         re.findall(r"^([a-z0-9_.-]+)==", (ROOT / "constraints.txt").read_text().lower(), re.MULTILINE)
     )
     groups = PROJECT["dependency-groups"]
-    wanted = [r for name in ("docs", "tests", "lint") for r in groups[name]] + PROJECT["project"][
+    wanted = [r for name in ("docs", "tests", "lint", "package") for r in groups[name]] + PROJECT["project"][
         "dependencies"
     ]
     names = {re.match(r"[\w-]+", r)[0].lower() for r in wanted}
@@ -198,10 +199,18 @@ def test_the_lock_names_no_host():
     assert not re.search(r"://|index-url|find-links", (ROOT / "constraints.txt").read_text())
 
 
-def test_the_readme_opens_with_the_two_commands():
-    commands = re.findall(r"^\$ (.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert commands[0].startswith("pip install nox && nox -s docs")
-    assert commands[1].startswith("pip install nox && nox -s tests")
+@pytest.mark.parametrize(
+    "file", ["README.md", "CONTRIBUTING.md", ".github/workflows/ci.yml", "pyproject.toml"]
+)
+def test_every_session_that_is_named_exists(file):
+    sessions = {
+        node.name
+        for node in ast.walk(ast.parse((ROOT / "noxfile.py").read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and any("session" in ast.unparse(d) for d in node.decorator_list)
+    }
+    named = set(re.findall(r"\bnox -s (\w+)", (ROOT / file).read_text("utf-8")))
+    assert named
+    assert named <= sessions
 
 
 def test_continuous_integration_and_its_script_run_the_same_session():
@@ -214,6 +223,28 @@ def test_continuous_integration_and_its_script_run_the_same_session():
         "ci",
         "linkcheck",
     ]  # the latter strictly, once a week
+
+
+def paths_in_contributing():
+    """Yield each path that CONTRIBUTING.md names; NAME, TOPIC and PAGE stand for any name."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    drawing = text.split("```text\n")[1].partition("\npages, examples")[0]
+    folder = ""
+    for line in drawing.splitlines():
+        indent, words = len(line) - len(line.lstrip()), re.split(r"\s{2,}", line.strip())[0].split()
+        if not indent and words[0].endswith("/"):
+            folder = words[0]
+        yield from (f"{folder if indent else ''}{word}" for word in words)
+    yield from re.findall(r"(?<![\w.])((?:jitguide|docs|tests|examples|tools|\.github)/[\w./-]*)", text)
+
+
+def test_contributing_names_what_is_there():
+    paths = set(paths_in_contributing())
+    assert len(paths) > 40
+    made = ("docs/_build", "docs/howto/page.md")  # by the build; an example of a page
+    for path in paths:
+        pattern = re.sub("NAME|TOPIC|PAGE", "*", path.rstrip("/."))
+        assert path.startswith(made) or list(ROOT.glob(pattern)), path
 
 
 def test_importing_the_package_does_not_import_matplotlib():

@@ -18,6 +18,8 @@ from jitguide._timing.engine import BLOCK, CAP, FEWEST_ROUNDS, ROUNDS, SOONEST, 
 from jitguide._timing.statistics import paired_ratio
 from jitguide._timing.system_load import Busy
 
+pytestmark = pytest.mark.measures
+
 
 class Machine:
     """A machine whose time passes only in the functions that it runs."""

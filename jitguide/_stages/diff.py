@@ -16,6 +16,7 @@ _CONTEXT = 2
 _NUMBERED = re.compile(r"(?<=[A-Za-z_])[._]\d+\b|(?<=%)\d+\b")  # add.17 and %12: numbers that any edit shifts
 # What stands for a value or a function: %12, @f_1, add.17; not an opcode "add(" nor an attribute "kind=kLoop".
 _NAME = re.compile(r"%\w+|@[\w.]+|(?<![\w.=])[A-Za-z_][\w.\-]*(?![\w.\-(=])")
+_Names = dict[tuple[str, str], tuple[str, str]]  # computation and name, to the same of the other text
 _CUT = re.compile(r"…>|…\)|\{\.\.\.\}")  # a long constant in StableHLO and HLO
 _SAME = "(no difference)"
 _SAME_BUT_CUT = "(no difference in what is shown; the values of long constants are not)"
@@ -122,9 +123,6 @@ def _lines(before: Stage, after: Stage) -> tuple[tuple[str, str], ...]:
     if made and end < len(old):
         made.append(("…", ""))
     return tuple(made)
-
-
-_Names = dict[tuple[str, str], tuple[str, str]]
 
 
 def _matcher(before: Stage, after: Stage) -> difflib.SequenceMatcher[str]:

@@ -174,10 +174,12 @@ def _docstrings(text: str) -> dict[int, tuple[int, str]]:
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node, clean=False):
-            constant = node.body[0]
-            last = constant.end_lineno or constant.lineno
-            if last > constant.lineno:
-                found[constant.lineno] = (last, text.split("\n")[last - 1].rstrip()[-3:])
+            constant: Any = node.body[0]
+            if constant.end_lineno > constant.lineno:
+                found[constant.lineno] = (
+                    constant.end_lineno,
+                    text.split("\n")[constant.end_lineno - 1].rstrip()[-3:],
+                )
     return found
 
 

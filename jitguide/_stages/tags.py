@@ -16,7 +16,7 @@ from typing import Any
 import jax
 
 from jitguide import _jaxprs
-from jitguide._anew import jit_with
+from jitguide._callables import jit_with
 from jitguide._jax import is_tracer
 from jitguide._jaxprs import bodies, is_jaxpr, open_jaxpr
 

@@ -17,6 +17,7 @@ import jax.tree_util as tree
 import numpy as np
 
 from jitguide import _jax
+from jitguide._callables import parameters_of, static_names
 from jitguide._text import show
 
 # Settings that are part of JAX's cache key, by experiment: tests/test_watch.py sees each cause a trace.
@@ -139,26 +140,6 @@ def has_outline_among(
     return bool(alike) and outline_of(args, kwargs) in alike
 
 
-def parameters_of(fn: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a function; none for the few callables of C that do not tell."""
-    try:
-        return list(inspect.signature(fn).parameters.values())
-    except (TypeError, ValueError):
-        return []
-
-
-def static_names(fn: Callable[..., Any], parameters: list[inspect.Parameter]) -> set[str]:
-    """Return the names of the parameters that are static in a jitted function; none if JAX does not expose them."""
-    options = _jax.jit_options(fn) or {}
-    names = set(options.get("static_argnames", ()))
-    order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "argument")
-    for number in options.get("static_argnums", ()):
-        known = -len(order) <= number < len(order)
-        names.add(order[number] if known else f"{rest}[{number - len(order)}]")
-    return names
-
-
 def _spelled(
     parameters: list[inspect.Parameter], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Iterable[tuple[str, str, bool, Any]]:
@@ -175,7 +156,7 @@ def _spelled(
 def _argument(name: str, keyword: bool, value: Any, static: bool) -> Argument:
     if not static:
         pairs, structure = tree.tree_flatten_with_path(value)
-        leaves = [made for path, leaf in pairs if (made := _leaf(tree.keystr(path), leaf)) is not None]
+        leaves = [found for path, leaf in pairs if (found := _leaf(tree.keystr(path), leaf)) is not None]
         if len(leaves) == len(pairs):
             return Argument(name, keyword, False, None, structure, tuple(leaves))
     # What JAX cannot trace must be static, even when JAX does not tell which arguments are.

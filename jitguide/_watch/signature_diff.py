@@ -150,7 +150,8 @@ def by_identity(value: Any) -> bool:
     """Return whether there can be an equal object that JAX takes for another one."""
     # Python 3.11 and 3.12 compare None by identity too; of these there is one object for each value.
     single = (enum.Enum, types.NoneType, types.EllipsisType, types.ModuleType, jax.Device)
-    return getattr(type(value), "__eq__") is object.__eq__ and not isinstance(value, single)  # noqa: B009 - mypy
+    kind: Any = type(value)
+    return kind.__eq__ is object.__eq__ and not isinstance(value, single)
 
 
 def _equal(old: Any, new: Any) -> bool:
@@ -162,10 +163,11 @@ def _equal(old: Any, new: Any) -> bool:
 
 def _structure(name: str, before: Argument, now: Argument) -> Reason:
     path, old, new = _first_difference(before.structure, now.structure)
-    was, now_is = (tree_node(node)[0] or (type(None), None) for node in (old, new))  # kind, and what it holds
-    same_kind = was[0] is now_is[0] and old.num_leaves == new.num_leaves
-    if same_kind and not issubclass(was[0], _CONTAINERS):
-        return reason("static field", name + path, show(was[1]), show(now_is[1]))
+    before_data, now_data = (tree_node(node)[0] for node in (old, new))
+    if before_data and now_data and old.num_leaves == new.num_leaves:
+        (kind, was), (now_kind, is_now) = before_data, now_data
+        if kind is now_kind and not issubclass(kind, _CONTAINERS):
+            return reason("static field", name + path, show(was), show(is_now))
     words = [_node(old), _node(new)]
     if words[0] == words[1]:
         words[1] += " with other keys or static parts"

@@ -81,7 +81,7 @@ def _more_places(t: Changes, f: Callable[..., Any], x: Any) -> None:
 
 # Every setting that has a context manager of its own among JAX's public names, with a value that it does not
 # have by default. Left out: `default_device`, which is among the places, and what stops or replaces the call.
-SETTINGS = {
+SETTINGS: dict[str, object] = {
     "default_matmul_precision": "highest",
     "enable_x64": True,
     "numpy_dtype_promotion": "strict",
