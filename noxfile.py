@@ -333,10 +333,12 @@ def lowest(session: nox.Session) -> None:
     own = [p for p in sorted(ROOT.glob("tests/test_*.py")) if not OTHERS.search(p.read_text("utf-8"))]
     chosen = own[::10] if session.posargs == ["--quick"] else session.posargs or own
     # Old Matplotlib uses names that a new pyparsing deprecates.
-    session.run("python", "-m", "pytest", "-W", "ignore::DeprecationWarning", "-n", "2", *map(str, chosen))
+    options = ["-W", "ignore::DeprecationWarning", "-n", "2", "-m", "not measures"]
+    session.run("python", "-m", "pytest", *options, *map(str, chosen))
 
 
-OTHERS = re.compile(r"_ext\b|import (repository|page_rules|runpy)")  # the extensions, tools and examples
+# The extensions, tools and examples, and the types, which `package` checks.
+OTHERS = re.compile(r"_ext\b|import (repository|page_rules|runpy)|uses_everything")
 
 
 @nox.session(default=False)
