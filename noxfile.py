@@ -298,7 +298,7 @@ def lint_scripts(session: nox.Session, *, fix: bool) -> None:
 @nox.session(default=False, reuse_venv=False)
 def package(session: nox.Session) -> None:
     """Build the distributions, check them as PyPI would, and use the wheel in an environment of its own."""
-    session.install("-q", *group("package"))
+    session.install("-q", "-c", CONSTRAINTS, *group("package"))
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     session.run("python", "-m", "build", "--outdir", str(dist), silent=True)
@@ -306,6 +306,7 @@ def package(session: nox.Session) -> None:
     session.install("-q", "-c", CONSTRAINTS, *map(str, dist.glob("*.whl")))
     session.chdir(session.create_tmp())  # away from the sources: the wheel is what is imported
     session.run("python", "-c", USE_THE_WHEEL)
+    session.run("pyright", "--verifytypes", "jitguide", "--ignoreexternal")
 
 
 USE_THE_WHEEL = """
@@ -335,16 +336,14 @@ def lowest(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-W", "ignore::DeprecationWarning", "-n", "2", *map(str, chosen))
 
 
-OTHERS = re.compile(
-    r"\b(_ext|repository|page_rules|examples)\b"
-)  # what tests of the package have no business with
+OTHERS = re.compile(r"_ext\b|import (repository|page_rules|runpy)")  # the extensions, tools and examples
 
 
 @nox.session(default=False)
 def lock(session: nox.Session) -> None:
     """Renew constraints.txt: the versions that the guide is tested with; `-- --keep` only adds what is missing."""
     session.install(*group("lock"))
-    groups = [word for name in ("docs", "tests", "lint") for word in ("--group", name)]
+    groups = [word for name in ("docs", "tests", "lint", "package") for word in ("--group", name)]
     upgrade = [] if "--keep" in session.posargs else ["--upgrade"]
     session.run(
         "uv", "pip", "compile", "--universal", "--python-version", "3.11", *upgrade, "pyproject.toml",
@@ -412,11 +411,15 @@ def second_nox(session: nox.Session) -> list[str]:
         env={"PATH": search_path()}, silent=True, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     own = f"{sys.version_info.major}.{sys.version_info.minor}."
-    others = [p for p in json.loads(listed) if not p["version"].startswith(own) and p["variant"] == "default"]
+    others = [
+        found for found in json.loads(listed)
+        if found["variant"] == "default"  # not the free-threaded one
+        and re.fullmatch(r"[\d.]+", found["version"]) and not found["version"].startswith(own)
+    ]  # fmt: skip
     if not others:
         return []
-    newest = max(others, key=lambda p: [p["version_parts"][part] for part in ("major", "minor", "patch")])
-    folder = ROOT / ".nox" / "second"
+    newest = max(others, key=lambda found: list(map(int, found["version"].split("."))))
+    folder = ROOT / ".nox" / f"second-{newest['version']}"  # for a newer Python, new environments
     tool = folder / "nox"
     session.run("uv", "venv", "-q", "--allow-existing", "--seed", "--python", newest["path"], str(tool))
     session.run("uv", "pip", "install", "-q", "--python", str(tool), "nox>=2024.10")

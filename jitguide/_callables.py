@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Iterable
 from typing import Any
 
+import jax
 import jax.stages
 
-from jitguide._jax import jit_options
+from jitguide._jax import NO_OPTIONS, jit_options
 from jitguide._text import show
-from jitguide._watch.signature import parameters_of, static_names
 
 _STAGED = (jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled)
 
@@ -86,6 +87,52 @@ def reached(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     return (inner, args, kwargs) if is_jitted(inner) else (unwatched(fn), (), {})
 
 
+def parameters_of(fn: Any) -> list[inspect.Parameter]:
+    """Return the parameters of a function; none for the few callables of C that do not tell."""
+    try:
+        return list(inspect.signature(fn).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def static_names(fn: Any, parameters: list[inspect.Parameter]) -> set[str]:
+    """Return the names of the parameters that are static in a jitted function; none if JAX does not expose them."""
+    options = jit_options(fn) or {}
+    names = set(options.get("static_argnames", ()))
+    order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "argument")
+    for number in options.get("static_argnums", ()):
+        known = -len(order) <= number < len(order)
+        names.add(order[number] if known else f"{rest}[{number - len(order)}]")
+    return names
+
+
+def fresh_jit(fn: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return `fn` jitted again, as a function that no cache of JAX knows, and notes."""
+    if not isinstance(fn, jax.stages.Wrapped):
+        return jax.jit(_copy_of(fn)), ()
+    plain, options = getattr(fn, "__wrapped__", None), jit_options(fn)
+    if plain is None or options is None:
+        return fn, (f"{NO_OPTIONS}, so steps that are cached already show as free.",)
+    return jit_with(_copy_of(plain), options), ()
+
+
+def jit_with(fn: Any, options: dict[str, Any]) -> Any:
+    """Return `jax.jit(fn, **options)`, where JAX has warned of a deprecated option before."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return jax.jit(fn, **options)
+
+
+def _copy_of(fn: Any) -> Any:
+    # JAX's caches go by function object; names of parameters still come from the function inside.
+    @functools.wraps(fn, updated=())
+    def copy(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)
+
+    return copy
+
+
 def require_jitted(caller: str, fn: Any) -> None:
     """Raise unless `fn` is a jitted function; `caller` is as for `require_function`."""
     require_function(caller, fn, "a jitted function")
@@ -109,7 +156,7 @@ def refuse_bound_method(fn: Any) -> None:
         )
 
 
-def static_names_in(static: Any, fn: Callable[..., Any]) -> tuple[str, ...]:
+def static_names_in(static: Any, fn: Any) -> tuple[str, ...]:
     """Return the names in `static`, checked against the parameters of `fn` and what jit holds static.
 
     Raises:

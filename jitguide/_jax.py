@@ -16,11 +16,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
-_core: Any
 try:
     from jax._src import core as _core
 except ImportError:
-    _core = None
+    _core = None  # `at_top_level` then does without
 
 PHASES = {  # the events of `jax.monitoring`; `_monitoring` first compares them with work of its own
     "/jax/core/compile/jaxpr_trace_duration": "trace",
@@ -33,7 +32,9 @@ NO_FAST_PATH = "JAX does not expose the fast path of this function: a call that 
 _COST = ("flops", "bytes accessed", "transcendentals")
 _MEMORY = ("argument", "output", "temp", "alias")
 _LOOP = re.compile(r"^\s+(?:ROOT )?\S+ = .* while\(", re.MULTILINE)
-P, R, T = ParamSpec("P"), TypeVar("R"), TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 
 
 def otherwise(default: T) -> Callable[[Callable[P, R]], Callable[P, R | T]]:
@@ -125,7 +126,7 @@ def fast_path_size(fn: Any) -> Callable[[], int] | None:
 @otherwise(None)
 def jit_file() -> str:
     """Return the file of the Python code that calls off the fast path run. Without it, they are "not known"."""
-    return inspect.unwrap(type(jax.jit(len)).trace).__code__.co_filename
+    return str(inspect.unwrap(type(jax.jit(len)).trace).__code__.co_filename)
 
 
 @otherwise({})

@@ -14,11 +14,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import FrameType
+from typing import Any
 
 import jax
 import jax.monitoring
 
 from jitguide import _jax
+from jitguide._text import place
 
 _PING = "/jitguide/ping"
 UNNAMED = "<unnamed function>"  # what JAX calls an object with `__call__`
@@ -111,15 +114,12 @@ def _plain_name(name: str) -> str:
 
 
 def _reader_line() -> str:
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith((*_NOT_THE_READER, "<frozen")):
         frame = frame.f_back
     if frame is None:
         return ""
-    name = os.path.basename(frame.f_code.co_filename)  # noqa: PTH119 - the folder is private to the reader
-    # A notebook cell runs from a file in a temporary folder whose name means nothing to the reader.
-    in_cell = "ipykernel_" in frame.f_code.co_filename or name.startswith("<ipython")
-    return f"{'cell' if in_cell else name}:{frame.f_lineno}"
+    return place(frame.f_code.co_filename, frame.f_lineno)
 
 
 def is_listening() -> bool:
@@ -155,7 +155,7 @@ def open_lists() -> list[list[Event]]:
     return _local.open
 
 
-def reported_name(fun: Callable) -> str:
+def reported_name(fun: Callable[..., Any]) -> str:
     """Return the name under which JAX reports a function: that of a partial is the inner one."""
     while isinstance(fun, functools.partial) and not hasattr(fun, "__name__"):
         fun = fun.func

@@ -41,6 +41,22 @@ def clean(text: str) -> str:
     return _PATH.sub(_without_directories, text).strip()
 
 
+def place(file: str, line: int) -> str:
+    """Return file and line without directories, such as `train.py:12`; a notebook's cell has no name.
+
+    Example:
+        >>> place("/home/me/train.py", 12), place("/tmp/ipykernel_7/12.py", 3)
+        ('train.py:12', 'cell:3')
+    """
+    name = re.split(r"[/\\]", file)[-1]
+    return f"{'cell' if in_cell(file) else name}:{line}"
+
+
+def in_cell(file: str) -> bool:
+    """Return whether a file is a cell of a notebook, which runs from a file whose name means nothing to you."""
+    return _CELL.fullmatch(file) is not None
+
+
 def _without_directories(match: re.Match[str]) -> str:
     path = match[0].rstrip(".")  # the dot that ends a sentence
     name = _FILE_NAME.search(path)

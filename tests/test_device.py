@@ -48,6 +48,19 @@ def test_settings_that_differ_from_their_defaults_are_listed() -> None:
     assert "jax_debug_nans" not in device_report().to_dict()["settings"]
 
 
+def test_the_copied_defaults_are_those_of_jax() -> None:
+    program = (
+        "import jax; from jitguide._hardware import device_report as module\n"
+        "names = {**module._JAX_DEFAULTS, **module._EFFORT_DEFAULTS}\n"
+        "print(module._changed_options(), [name for name in names if name not in jax.config.values])"
+    )
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=clean, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[] []"
+
+
 def test_an_option_that_is_no_attribute_is_listed_too() -> None:
     names = ("jax_cpu_enable_async_dispatch", "jax_compiler_enable_remat_pass")
     try:

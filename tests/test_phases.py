@@ -12,8 +12,8 @@ import pytest
 from jax.experimental.layout import Format, Layout
 
 from jitguide import Comparison, Phases, Timing, _jax, phases, watch
-from jitguide._anew import jit_anew
-from jitguide._timing.phases import FirstCall
+from jitguide._callables import fresh_jit
+from jitguide._timing.first_call import FirstCall
 
 pytestmark = pytest.mark.measures
 
@@ -132,7 +132,7 @@ def test_the_results_need_not_agree_if_so_asked():
 def test_a_gain_that_cannot_be_told_from_noise_is_none(monkeypatch, eager, even):
     timings = Timing("jit", (1.0,) * 20, 1, 1.0), Timing("eager", eager, 1, 1.0)
     found = Comparison(timings, "jit", None, "cpu")
-    monkeypatch.setattr("jitguide._timing.phases.compare", lambda *args, **options: found)
+    monkeypatch.setattr("jitguide._timing.first_call.compare", lambda *args, **options: found)
     cost = by_hand(_call=FirstCall({}, wave, ((), {}), donates=False, bound=0, notes=()))
     assert cost.break_even(wave) == even
 
@@ -143,7 +143,7 @@ def test_shardings_given_to_jit_are_kept():
     x = jnp.ones(4)
     for options in ({"out_shardings": {"y": split}}, {"in_shardings": (split,)}, {"in_shardings": split}):
         given = jax.jit(lambda x: {"y": x + 1}, **options)
-        anew, notes = jit_anew(given)
+        anew, notes = fresh_jit(given)
         assert notes == ()
         assert isinstance(anew(x)["y"].sharding, jax.sharding.NamedSharding)
         assert anew(x)["y"].sharding == given(x)["y"].sharding
@@ -153,7 +153,7 @@ def test_shardings_given_to_jit_are_kept():
 def test_a_deprecated_option_is_kept_without_a_second_warning():
     with pytest.warns(DeprecationWarning, match="backend and device argument on jit is deprecated"):
         given = jax.jit(wave, backend="cpu")
-    anew, notes = jit_anew(given)
+    anew, notes = fresh_jit(given)
     assert (_jax.jit_options(anew)["backend"], notes) == ("cpu", ())
     assert phases(given, jnp.ones(3)).notes == ()
 
@@ -163,7 +163,7 @@ def test_layouts_given_to_jit_are_kept(side):
     device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
     x, turned = jnp.ones((2, 3)), Format(Layout((1, 0)), device)
     given = jax.jit(lambda x: x + 1, **{f"{side}_shardings": turned})
-    anew, notes = jit_anew(given)
+    anew, notes = fresh_jit(given)
     assert (_jax.jit_options(anew)[f"{side}_shardings"], notes) == (turned, ())
     compiled = anew.lower(x).compile()
     formats = jax.tree.leaves(compiled.input_formats if side == "in" else compiled.output_formats)

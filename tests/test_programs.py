@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from _ext.programs import candidates, compare_outputs, runner
+from _ext.programs.prove import Trial, prove
 from _ext.programs.render import Origin
 
 sys.path.insert(0, str(Path(__file__).parent / "minipages"))
@@ -175,3 +176,30 @@ def test_a_block_that_would_tell_compiles_by_itself():
     found = runner.run([runner.Job(n, text + t, block) for n, t in programs.items()], workers=1)
     assert int(found["shares"].stdout) > 0
     assert int(found["tells"].stdout) == 0
+
+
+@pytest.mark.parametrize(
+    ("outputs", "measures", "fresh", "problem"),
+    [
+        (["right"], False, [False], ""),
+        (["wrong", "right"], False, [False, True], ""),
+        (["wrong", "wrong"], False, [False, True], "it prints wrong"),
+        (["wrong", "right"], True, [False, True], ""),
+        (["wrong", "wrong", "right"], True, [False, True, False], ""),
+        (["wrong", "wrong", "wrong"], True, [False, True, False], "it prints wrong"),
+    ],
+)
+def test_a_program_is_run_again_until_it_behaves_or_cannot(monkeypatch, outputs, measures, fresh, problem):
+    jobs = []
+
+    def run(asked, _workers):
+        jobs.extend(asked)
+        return {job.name: runner.Outcome(stdout=outputs[len(jobs) - 1]) for job in asked}
+
+    def difference(runs):
+        return "" if runs[0].stdout == "right" else f"it prints {runs[0].stdout}"
+
+    monkeypatch.setattr(runner, "run", run)
+    trial = Trial(lambda fresh: runner.Job("x", "", fresh=fresh), difference, measures)
+    assert prove({"x": trial}, 1)["x"].difference == problem
+    assert [job.fresh for job in jobs] == fresh

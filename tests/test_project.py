@@ -188,7 +188,7 @@ def test_every_requirement_is_locked():
         re.findall(r"^([a-z0-9_.-]+)==", (ROOT / "constraints.txt").read_text().lower(), re.MULTILINE)
     )
     groups = PROJECT["dependency-groups"]
-    wanted = [r for name in ("docs", "tests", "lint") for r in groups[name]] + PROJECT["project"][
+    wanted = [r for name in ("docs", "tests", "lint", "package") for r in groups[name]] + PROJECT["project"][
         "dependencies"
     ]
     names = {re.match(r"[\w-]+", r)[0].lower() for r in wanted}
@@ -223,6 +223,28 @@ def test_continuous_integration_and_its_script_run_the_same_session():
         "ci",
         "linkcheck",
     ]  # the latter strictly, once a week
+
+
+def paths_in_contributing():
+    """Yield each path that CONTRIBUTING.md names; NAME, TOPIC and PAGE stand for any name."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    drawing = text.split("```text\n")[1].partition("\npages, examples")[0]
+    folder = ""
+    for line in drawing.splitlines():
+        indent, words = len(line) - len(line.lstrip()), re.split(r"\s{2,}", line.strip())[0].split()
+        if not indent and words[0].endswith("/"):
+            folder = words[0]
+        yield from (f"{folder if indent else ''}{word}" for word in words)
+    yield from re.findall(r"(?<![\w.])((?:jitguide|docs|tests|examples|tools|\.github)/[\w./-]*)", text)
+
+
+def test_contributing_names_what_is_there():
+    paths = set(paths_in_contributing())
+    assert len(paths) > 40
+    made = ("docs/_build", "docs/howto/page.md")  # by the build; an example of a page
+    for path in paths:
+        pattern = re.sub("NAME|TOPIC|PAGE", "*", path.rstrip("/."))
+        assert path.startswith(made) or list(ROOT.glob(pattern)), path
 
 
 def test_importing_the_package_does_not_import_matplotlib():

@@ -321,7 +321,9 @@ def test_a_notebook_cell_shows_its_source_and_not_its_file(monkeypatch):
 
 def test_code_without_source_has_a_jaxpr_and_says_so():
     space = {}
-    exec("def hidden(x):\n    return x * 2 + 1", space)
+    exec(
+        compile("def hidden(x):\n    return x * 2 + 1", "<hidden>", "exec"), space
+    )  # `python -c` has a "<string>"
     found = stages(space["hidden"], X)
     assert len(found.source) == 0
     assert [e.primitive for e in found.equations] == ["mul", "add"]

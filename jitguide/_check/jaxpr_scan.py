@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from jitguide._jaxprs import bodies, code_of, equations, lines_of, open_jaxpr, with_bodies
+from jitguide._text import place
 
 # Longer bodies are not looked for: eight copies of one are a compile that nobody waits for twice.
 _LONGEST_BODY = 64
@@ -99,9 +100,7 @@ def where(equation: Any) -> str:
     lines = lines_of(equation)
     if not lines:
         return ""
-    file, line = lines[-1]
-    in_cell = "ipykernel_" in file  # a file whose name means nothing to the reader
-    return f"{'cell' if in_cell else os.path.basename(file)}:{line}"  # noqa: PTH119 - short
+    return place(*lines[-1])
 
 
 def knows_places(jaxpr: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 
 from jitguide import _jaxprs
+from jitguide._callables import parameters_of
 from jitguide._check import jaxpr_scan
 from jitguide._display import AsData, duration, significant, size
 from jitguide._stages.compiled_info import short_type
@@ -164,10 +165,7 @@ def unrolled(traced: Any) -> Iterator[Finding]:
 
 def option(kind: str, fn: Callable[..., Any], signature: Signature, name: str) -> str:
     """Return the option of jit that picks an argument, "static" or "donate": by name where jit can."""
-    try:
-        parameter = inspect.signature(fn).parameters.get(name)
-    except (TypeError, ValueError):  # a few callables of C have no signature
-        parameter = None
+    parameter = next((p for p in parameters_of(fn) if p.name == name), None)
     unnamed = parameter is None or parameter.kind is parameter.POSITIONAL_ONLY
     if unnamed and not signature.arguments[name].keyword:
         return f"{kind}_argnums={list(signature.arguments).index(name)}"

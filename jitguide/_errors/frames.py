@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from types import FrameType
 
+from jitguide._text import in_cell
+
 # Frames of these packages are how an error arose, not where the reader can mend it.
 _LIBRARIES = frozenset({"jax", "jaxlib", "numpy"}) | sys.stdlib_module_names
 
@@ -82,6 +84,4 @@ def _characters(line: str, column: int) -> int:
 
 def _file_name(path: str) -> str:
     pure = PurePath(path)
-    if pure.parent.name.startswith("ipykernel_") or path.startswith("<ipython-input"):
-        return "<cell>"
-    return pure.name
+    return "<cell>" if in_cell(path) else pure.name

@@ -50,4 +50,4 @@ def traffic(lowered: Any, compiled: Any) -> tuple[int, int, str]:
 
 
 def _nbytes(leaf: Any) -> int:
-    return math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 0)
+    return int(math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 0))

@@ -16,6 +16,7 @@ _CONTEXT = 2
 _NUMBERED = re.compile(r"(?<=[A-Za-z_])[._]\d+\b|(?<=%)\d+\b")  # add.17 and %12: numbers that any edit shifts
 # What stands for a value or a function: %12, @f_1, add.17; not an opcode "add(" nor an attribute "kind=kLoop".
 _NAME = re.compile(r"%\w+|@[\w.]+|(?<![\w.=])[A-Za-z_][\w.\-]*(?![\w.\-(=])")
+_Names = dict[tuple[str, str], tuple[str, str]]  # computation and name, to the same of the other text
 _CUT = re.compile(r"…>|…\)|\{\.\.\.\}")  # a long constant in StableHLO and HLO
 _SAME = "(no difference)"
 _SAME_BUT_CUT = "(no difference in what is shown; the values of long constants are not)"
@@ -124,14 +125,14 @@ def _lines(before: Stage, after: Stage) -> tuple[tuple[str, str], ...]:
     return tuple(made)
 
 
-def _matcher(before: Stage, after: Stage) -> difflib.SequenceMatcher:
+def _matcher(before: Stage, after: Stage) -> difflib.SequenceMatcher[str]:
     """Return what aligns the lines: blind to numbers in names, but not to what the names stand for."""
     of_reader = before.name == "source"  # the numbers in it are the reader's own
     old, new = ([_key(line.text, of_reader) for line in stage.lines] for stage in (before, after))
     while True:
         matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
         pairs = [(i + n, j + n) for i, j, size in matcher.get_matching_blocks() for n in range(size)]
-        names: tuple[dict, dict] = {}, {}
+        names: tuple[_Names, _Names] = {}, {}
         unlike = [(i, j) for i, j in pairs if not _renamed(before.lines[i], after.lines[j], *names)]
         if of_reader or not unlike:
             return matcher
@@ -143,7 +144,7 @@ def _key(text: str, of_reader: bool) -> str:
     return text.rstrip() if of_reader else _NUMBERED.sub("", text).rstrip()
 
 
-def _renamed(old: Line, new: Line, forward: dict, backward: dict) -> bool:
+def _renamed(old: Line, new: Line, forward: _Names, backward: _Names) -> bool:
     """Return whether two lines differ only by renaming, one name to one, as in the lines above them."""
     same = True
     for a, b in zip(_NAME.findall(old.text), _NAME.findall(new.text), strict=False):

@@ -55,7 +55,7 @@ def from_hlo(text: str, find: Find) -> Callable[[Instruction], frozenset[int]]:
     }
 
     def places(frame: int) -> list[Place]:
-        chain = []
+        chain = list[Place]()
         while frame in frames and len(chain) < 200:
             spot, parent = frames[frame]
             if spot in spots:

@@ -75,8 +75,10 @@ class Module:
     def region_of(self, computation: str) -> Instruction | None:
         """Return the instruction that this computation is part of: a fusion, or one that applies it."""
         caller = self.callers.get(computation)
-        roles = {role for role, name in caller.called if name == computation} if caller is not None else set()
-        return caller if roles & (_REGIONS | {"calls"}) and caller.opcode != "call" else None
+        if caller is None or caller.opcode == "call":
+            return None
+        roles = {role for role, name in caller.called if name == computation}
+        return caller if roles & (_REGIONS | {"calls"}) else None
 
     def inside(self, instruction: Instruction) -> Iterator[Instruction]:
         """Yield the instructions of the computations that this one calls, however deep."""

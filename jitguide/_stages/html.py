@@ -74,9 +74,13 @@ def _blocks(stages: Any, stage: Any, view: str, targets: set[int]) -> Iterator[s
         yield f"<span class=x>… {len(stage) - _MOST} more lines: print(result.{stage.name})</span>"
 
 
+def _sources(line: Line) -> tuple[int, ...]:
+    return line.source if line.equations else ()
+
+
 def _runs(stages: Any, lines: Sequence[Line], stage: str, view: str, targets: set[int]) -> Iterator[str]:
     """Yield consecutive lines of the same source lines as one element, the first with links to these."""
-    for source, members in itertools.groupby(lines, key=lambda line: line.source if line.equations else ()):
+    for source, members in itertools.groupby(lines, key=_sources):
         run = list(members)
         few = source if len(source) <= 2 else source[:1]
         more = "…" if len(few) < len(source) else ""

@@ -109,7 +109,7 @@ def _near(
     callers: Mapping[str, Instruction],
 ) -> frozenset[int]:
     """Return the labels of the nearest labelled users of a result, looking into and out of fusions."""
-    todo, seen, labels = [start], set(), frozenset()
+    todo, seen, labels = [start], set[Any](), frozenset[int]()
     while todo:
         at = todo.pop()
         for user in users.get((at.computation, at.name), ()):

@@ -114,7 +114,7 @@ def _panel(place: Place, name: str = "") -> Panel | None:
         tree = ast.parse("".join(lines))
     except SyntaxError:  # a notebook's magics, say
         return alone
-    functions, statements = [], []
+    functions, statements = list[Panel](), list[Panel]()
     for node in ast.walk(tree):
         if isinstance(node, (ast.stmt, ast.Lambda)):
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
@@ -176,7 +176,7 @@ def _docstrings(text: str) -> dict[int, tuple[int, str]]:
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node, clean=False):
-            constant = node.body[0].value
+            constant: Any = node.body[0]
             if constant.end_lineno > constant.lineno:
                 found[constant.lineno] = (
                     constant.end_lineno,

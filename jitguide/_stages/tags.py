@@ -16,7 +16,7 @@ from typing import Any
 import jax
 
 from jitguide import _jaxprs
-from jitguide._anew import jit_with
+from jitguide._callables import jit_with
 from jitguide._jax import is_tracer
 from jitguide._jaxprs import bodies, is_jaxpr, open_jaxpr
 
@@ -155,7 +155,9 @@ class Nodes:
         self._live = live
         self._expand(open_jaxpr(jaxpr), top, (), (), True)
 
-    def _expand(self, jaxpr: Any, order: Sequence[int], path: tuple, ancestors: tuple, used: Any) -> None:
+    def _expand(
+        self, jaxpr: Any, order: Sequence[int], path: tuple[Any, ...], ancestors: tuple[Any, ...], used: Any
+    ) -> None:
         for site, (live, inner_used) in zip(order, self._live(jaxpr, used), strict=True):
             if len(self.all) >= _MOST_NODES and site in self.by_site:
                 continue
@@ -176,7 +178,7 @@ class Nodes:
 
     def primitive(self, number: int) -> str:
         """Return the operation of a node."""
-        return self.sites[self.all[number].site].equation.primitive.name
+        return str(self.sites[self.all[number].site].equation.primitive.name)
 
     def children(self) -> dict[int, list[int]]:
         """Return, for each node with a body, the nodes inside."""

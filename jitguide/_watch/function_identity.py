@@ -10,7 +10,7 @@ from typing import Any
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-def place_of(fun: Callable) -> tuple:
+def place_of(fun: Callable[..., Any]) -> tuple[Any, ...]:
     """Return where a function comes from: its code, and that of the functions it wraps."""
     codes = []
     for _ in range(8):  # deeper than any chain of wrappers worth telling apart
@@ -40,7 +40,7 @@ def are_alike(a: Any, b: Any, depth: int = 24) -> bool:
     if type(a) is not type(b) or depth == 0:
         return False
     if isinstance(a, _PLAIN):
-        return a == b
+        return bool(a == b)
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(are_alike(x, y, depth - 1) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict):
@@ -54,7 +54,7 @@ def are_alike(a: Any, b: Any, depth: int = 24) -> bool:
     return False  # arrays and the reader's own objects: comparing may be dear, or say nothing
 
 
-def _values(fun: types.FunctionType) -> tuple:
+def _values(fun: types.FunctionType) -> tuple[Any, ...]:
     """Return what a function holds besides its code."""
     try:
         cells = [cell.cell_contents for cell in fun.__closure__ or ()]

@@ -17,6 +17,7 @@ import jax.tree_util as tree
 import numpy as np
 
 from jitguide import _jax
+from jitguide._callables import parameters_of, static_names
 from jitguide._text import show
 
 # Settings that are part of JAX's cache key, by experiment: tests/test_watch.py sees each cause a trace.
@@ -101,7 +102,7 @@ class Signature:
 
 
 def signature_of(
-    fn: Callable, args: tuple, kwargs: Mapping[str, Any], static: Iterable[str] = ()
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], static: Iterable[str] = ()
 ) -> Signature:
     """Return the signature of the call `fn(*args, **kwargs)`.
 
@@ -124,41 +125,23 @@ def signature_of(
     return Signature(arguments, _settings(), defaults)
 
 
-def outline_of(args: tuple, kwargs: Mapping[str, Any]) -> tuple[Any, tuple]:
+def outline_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...]]:
     """Return the structure and the shapes of a call, which are equal for calls with equal signatures."""
     leaves, structure = tree.tree_flatten((args, dict(kwargs)))
     return structure, tuple(getattr(leaf, "shape", ()) for leaf in leaves)
 
 
-def has_outline_among(outlines: Iterable[tuple[Any, tuple]], args: tuple, kwargs: Mapping[str, Any]) -> bool:
+def has_outline_among(
+    outlines: Iterable[tuple[Any, tuple[Any, ...]]], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> bool:
     """Return whether a call has one of some outlines; a hundred times as quick as taking its signature."""
     structure = tree.tree_structure((args, dict(kwargs)))
     alike = [outline for outline in outlines if outline[0] == structure]
     return bool(alike) and outline_of(args, kwargs) in alike
 
 
-def parameters_of(fn: Callable) -> list[inspect.Parameter]:
-    """Return the parameters of a function; none for the few callables of C that do not tell."""
-    try:
-        return list(inspect.signature(fn).parameters.values())
-    except (TypeError, ValueError):
-        return []
-
-
-def static_names(fn: Callable, parameters: list[inspect.Parameter]) -> set[str]:
-    """Return the names of the parameters that are static in a jitted function; none if JAX does not expose them."""
-    options = _jax.jit_options(fn) or {}
-    names = set(options.get("static_argnames", ()))
-    order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "argument")
-    for number in options.get("static_argnums", ()):
-        known = -len(order) <= number < len(order)
-        names.add(order[number] if known else f"{rest}[{number - len(order)}]")
-    return names
-
-
 def _spelled(
-    parameters: list[inspect.Parameter], args: tuple, kwargs: Mapping[str, Any]
+    parameters: list[inspect.Parameter], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Iterable[tuple[str, str, bool, Any]]:
     """Yield name, parameter, whether it was passed by keyword, and value of each argument of a call."""
     order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -173,8 +156,8 @@ def _spelled(
 def _argument(name: str, keyword: bool, value: Any, static: bool) -> Argument:
     if not static:
         pairs, structure = tree.tree_flatten_with_path(value)
-        leaves = [_leaf(tree.keystr(path), leaf) for path, leaf in pairs]
-        if None not in leaves:
+        leaves = [found for path, leaf in pairs if (found := _leaf(tree.keystr(path), leaf)) is not None]
+        if len(leaves) == len(pairs):
             return Argument(name, keyword, False, None, structure, tuple(leaves))
     # What JAX cannot trace must be static, even when JAX does not tell which arguments are.
     return Argument(name, keyword, True, value, None, (), declared=static)

@@ -76,7 +76,7 @@ def _telling(found: list[Reason], layer: str) -> list[Reason]:
     return [d for d in found if reaches(d.kind, layer) or reaches(d.kind, TRACE)]
 
 
-def _distance(found: list[Reason], layer: str) -> tuple:
+def _distance(found: list[Reason], layer: str) -> tuple[Any, ...]:
     """Return how far an earlier call is, so that the nearest is the one a reader would compare with."""
     telling = _telling(found, layer)
     return (
@@ -150,7 +150,8 @@ def by_identity(value: Any) -> bool:
     """Return whether there can be an equal object that JAX takes for another one."""
     # Python 3.11 and 3.12 compare None by identity too; of these there is one object for each value.
     single = (enum.Enum, types.NoneType, types.EllipsisType, types.ModuleType, jax.Device)
-    return type(value).__eq__ is object.__eq__ and not isinstance(value, single)
+    kind: Any = type(value)
+    return kind.__eq__ is object.__eq__ and not isinstance(value, single)
 
 
 def _equal(old: Any, new: Any) -> bool:
@@ -162,10 +163,11 @@ def _equal(old: Any, new: Any) -> bool:
 
 def _structure(name: str, before: Argument, now: Argument) -> Reason:
     path, old, new = _first_difference(before.structure, now.structure)
-    kinds = [tree_node(node)[0] for node in (old, new)]
-    same_kind = None not in kinds and kinds[0][0] is kinds[1][0] and old.num_leaves == new.num_leaves
-    if same_kind and not issubclass(kinds[0][0], _CONTAINERS):
-        return reason("static field", name + path, show(kinds[0][1]), show(kinds[1][1]))
+    before_data, now_data = (tree_node(node)[0] for node in (old, new))
+    if before_data and now_data and old.num_leaves == new.num_leaves:
+        (kind, was), (now_kind, is_now) = before_data, now_data
+        if kind is now_kind and not issubclass(kind, _CONTAINERS):
+            return reason("static field", name + path, show(was), show(is_now))
     words = [_node(old), _node(new)]
     if words[0] == words[1]:
         words[1] += " with other keys or static parts"
@@ -187,7 +189,7 @@ def _step(structure: Any, i: int) -> str:
     try:
         node = structure.unflatten(range(structure.num_leaves))  # numbers stand in for the leaves
         children, _ = tree.tree_flatten_with_path(node, is_leaf=lambda part: part is not node)
-        return tree.keystr(children[i][0])
+        return str(tree.keystr(children[i][0]))
     except Exception:  # a container may refuse numbers
         return f"[{i}]"
 

@@ -92,10 +92,10 @@ class Watched(CallLog, Generic[P, R]):
         super().__init__()
         self._fn: Any = fn  # jitted: it has `lower`, `trace` and the rest
         self._static = tuple(static)
-        self._size = _jax.fast_path_size(fn) or (lambda: None)
+        self._size: Callable[[], int | None] = _jax.fast_path_size(fn) or (lambda: None)
         self._notes = () if self._size() is not None else (_jax.NO_FAST_PATH,)
         functools.update_wrapper(self, fn, updated=())
-        self.__wrapped__ = getattr(fn, "__wrapped__", fn)
+        self.__wrapped__: Callable[..., Any] = getattr(fn, "__wrapped__", fn)
         self._name = _monitoring.reported_name(self.__wrapped__)
         self._history = history_of(self.__wrapped__)
         self._can_count = False

@@ -55,4 +55,5 @@ def simulate_in_one(state: State, steps: int) -> State:
         >>> abs(float(position) - simulate((1.0, 0.0), 50)[0]) < 1e-5
         True
     """
-    return jax.lax.fori_loop(0, steps, lambda _, current: spring_step(current), state)
+    final: tuple[Any, Any] = jax.lax.fori_loop(0, steps, lambda _, current: spring_step(current), state)
+    return final

@@ -1,6 +1,6 @@
 """Make the PDF of the cheat sheet, with Typst, whose compiler comes as a Python package.
 
-What is printed is the page itself: `typst_of` turns its doctree into Typst's markup, and the layout is here.
+What is printed is the page itself: `typst_of` turns its doctree into Typst's markup, and the layout is docs/_templates/cheat-sheet.typ.
 """
 
 from __future__ import annotations
@@ -13,25 +13,10 @@ import typst
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from _ext import build
+from _ext import DOCS, build
 
 PAGE = "reference/cheat-sheet"
-_LAYOUT = """\
-#set document(title: {title})
-#set page(paper: "a4", margin: (x: 11mm, top: 9mm, bottom: 11mm), columns: 2, footer-descent: 3mm,
-  footer: text(size: 7pt, fill: luma(90))[#{footer}])
-#set columns(gutter: 7mm)
-#set text(font: "Libertinus Serif", size: 9.3pt, lang: "en")
-#set par(leading: 0.48em, spacing: 0.72em)
-#set list(indent: 0pt, body-indent: 0.4em, spacing: 0.55em)
-#show table: set block(breakable: false)
-#set table(stroke: none, inset: (x: 0pt, y: 2.1pt), column-gutter: 7pt, align: left + horizon)
-#set table.hline(stroke: 0.4pt + luma(160))
-#show raw: set text(font: "DejaVu Sans Mono", size: 0.86em)
-#show raw.where(block: true): it => block(fill: luma(243), inset: 3pt, radius: 1.5pt, width: 100%, it)
-#show heading: it => block(above: 0.85em, below: 0.5em, text(size: 12pt, fill: rgb("#12557a"), it.body))
-#show heading.where(level: 1): it => block(below: 0.6em, text(size: 17pt, fill: rgb("#12557a"), it.body))
-"""
+_LAYOUT = DOCS / "_templates" / "cheat-sheet.typ"
 
 
 def write(app: Sphinx, page: str, _template: str, context: dict, doctree: nodes.document | None) -> None:
@@ -47,10 +32,9 @@ def write(app: Sphinx, page: str, _template: str, context: dict, doctree: nodes.
 
 def pdf(doctree: nodes.document, title: str, footer: str) -> bytes:
     """Return a page as a PDF on A4 paper, in two columns."""
-    head = _LAYOUT.format(title=_string(title), footer=_string(footer))
-    body = re.sub(
-        r' +";(?=\s*(?:#"[.,;:]|$))', '";', typst_of(doctree)
-    )  # the gap that a left-out mark leaves
+    head = _LAYOUT.read_text("utf-8").format(title=_string(title), footer=_string(footer))
+    # A left-out mark leaves a gap.
+    body = re.sub(r' +";(?=\s*(?:#"[.,;:]|$))', '";', typst_of(doctree))
     return typst.compile((head + body).encode(), ignore_system_fonts=True)  # the same on every machine
 
 

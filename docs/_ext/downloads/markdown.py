@@ -33,16 +33,13 @@ class PageTranslator(MarkdownTranslator):
             node.remove(title)
 
     def depart_admonition(self, _node: nodes.Element) -> None:
-        """End the quotation."""
         self._pop_context()
 
     def visit_term(self, _node: nodes.term) -> None:
-        """Write a term in bold, on a line of its own."""
         self._push_context(SubContext(SubContextParams(2, 1)))
         self.add("**")
 
     def depart_term(self, _node: nodes.term) -> None:
-        """End the term."""
         self.add("**")
         self._pop_context()
 
@@ -61,7 +58,6 @@ class PageTranslator(MarkdownTranslator):
 
     @pushing_context
     def visit_download_reference(self, node: nodes.Element) -> None:
-        """Write a link to a file that the site offers."""
         here = self.builder.get_target_uri(self.builder.current_docname)
         target = (
             relative_uri(here, f"_downloads/{node['filename']}")
@@ -71,12 +67,8 @@ class PageTranslator(MarkdownTranslator):
         self._push_context(WrappedContext("[", f"]({target})"))
 
     def visit_superscript(self, node: nodes.superscript) -> None:
-        """Leave the marks of claims out."""
         if "claim" in node.get("classes", []):
             raise nodes.SkipNode
-
-    def depart_superscript(self, _node: nodes.superscript) -> None:
-        """Nothing to end."""
 
     def visit_raw(self, _node: nodes.raw) -> None:
         """Leave out what is written for browsers."""
@@ -86,7 +78,9 @@ class PageTranslator(MarkdownTranslator):
         """Go on into what has no form of its own in Markdown."""
 
     def unknown_departure(self, _node: nodes.Node) -> None:
-        """Nothing to end."""
+        """Leave a node: nothing ends."""
+
+    depart_superscript = unknown_departure
 
 
 def pieces(doctree: nodes.document, builder: Builder) -> list[str | int]:

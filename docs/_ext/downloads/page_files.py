@@ -19,7 +19,6 @@ from sphinx.application import Sphinx
 
 from _ext import build
 from _ext.execution import notebooks
-from _ext.execution.redact import clean_text
 from _ext.execution.store import Store
 
 from .markdown import pieces
@@ -87,16 +86,15 @@ def as_markdown(shown: list[str | NotebookNode]) -> str:
 
 
 def _fences(cell: NotebookNode) -> str:
-    texts = [text for text in map(_text, cell.outputs) if text]
-    outputs = "\n".join(texts)
-    if cell.metadata.get("alt"):
-        caption = cell.metadata.get("caption", "Figure")
-        outputs = "\n".join(t for t in texts if not t.startswith("<Figure"))
-        figure = f"\n\n*{caption.rstrip('.')}:* {cell.metadata['alt']}"
-    else:
-        figure = ""
-    code = f"```python\n{cell.source}\n```"
-    return code + (f"\n\n```text\n{outputs.rstrip()}\n```" if outputs.strip() else "") + figure
+    alt, parts = cell.metadata.get("alt"), [f"```python\n{cell.source}\n```"]
+    outputs = "\n".join(
+        text for text in map(_text, cell.outputs) if text and not (alt and text.startswith("<Figure"))
+    )
+    if outputs.strip():
+        parts.append(f"```text\n{outputs.rstrip()}\n```")
+    if alt:
+        parts.append(f"*{cell.metadata.get('caption', 'Figure').rstrip('.')}:* {alt}")
+    return "\n\n".join(parts)
 
 
 def _text(output: NotebookNode) -> str:
@@ -151,13 +149,13 @@ def _code(cell: NotebookNode, *, outputs: bool) -> NotebookNode:
 
 
 def _portable(output: NotebookNode, options: Mapping[str, str]) -> Iterator[NotebookNode]:
-    """Yield an output so that it looks the same without the site's style sheet, in a viewer that trusts nobody."""
+    """Yield an output so that it looks the same without the site's style sheet, in a viewer that trusts no HTML."""
     made = nbformat.from_dict(output)
     made.pop("execution_count", None)
     if made.output_type == "execute_result":
         made.execution_count = None
     if made.output_type == "error":
-        made.traceback = [f"{made.ename}: {clean_text(made.evalue)}"]
+        made.traceback = [f"{made.ename}: {made.evalue}"]
     picture = "image/png" in made.get("data", {})
     if picture:  # JupyterLab drops a drawing in the HTML of a notebook from elsewhere
         made.data = NotebookNode({"image/png": made.data["image/png"], "text/plain": options["alt"]})

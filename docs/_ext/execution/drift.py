@@ -83,19 +83,12 @@ def jaxprs(text: str) -> Iterable[str]:
 
 def compare(old: dict, new: dict) -> dict[str, str]:
     """Return a diff for each page whose code is the same and whose facts are not."""
-    return {
-        page: "\n".join(
-            difflib.unified_diff(
-                "\n".join(old[page]["facts"]).splitlines(),
-                "\n".join(now["facts"]).splitlines(),
-                "recorded",
-                "now",
-                lineterm="",
-            )
-        )
-        for page, now in new.items()
-        if page in old and old[page]["code"] == now["code"] and old[page]["facts"] != now["facts"]
-    }
+    found = {}
+    for page, now in new.items():
+        if page in old and old[page]["code"] == now["code"] and old[page]["facts"] != now["facts"]:
+            before, after = ("\n".join(record["facts"]).splitlines() for record in (old[page], now))
+            found[page] = "\n".join(difflib.unified_diff(before, after, "recorded", "now", lineterm=""))
+    return found
 
 
 def _collect(app: Sphinx, env: BuildEnvironment) -> dict:
@@ -121,14 +114,9 @@ def check(app: Sphinx, env: BuildEnvironment) -> list[str]:
         _log.info("drift: %d pages recorded in %s", len(new), path.name)
         return []
     for page, diff in compare(old, new).items():
-        _log.warning(
-            "the code is the same, and what it gives is not:\n%s\n"
-            "If that is right, accept it: nox -s docs -- -D guide_drift=accept",
-            diff,
-            location=page,
-            type="guide",
-            subtype="drift",
-        )
+        text = "the code is the same, and its outputs are not:\n%s\nIf that is right, accept it: %s"
+        accept = "nox -s docs -- -D guide_drift=accept"
+        _log.warning(text, diff, accept, location=page, type="guide", subtype="drift")
     same = sum(page in old and old[page]["code"] == now["code"] for page, now in new.items())
     _log.info("drift: %d pages compared, %d not recorded with this code and JAX", same, len(new) - same)
     return []

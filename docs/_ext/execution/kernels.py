@@ -1,4 +1,4 @@
-"""Executes one page in a kernel of its own."""
+"""Execute one page in its own kernel."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from _ext import DOCS
 
 from . import figures, notebooks
+from .notebooks import PageError
 from .redact import cell_frames, clean_outputs, clean_text
 
 _PROFILE = DOCS / "_ipython"
@@ -66,43 +67,37 @@ def _run(client: NotebookClient, kernel: str) -> None:
     try:
         client.execute(env=environment())
     except NoSuchKernel:
-        raise notebooks.PageError(
+        raise PageError(
             f"there is no kernel {kernel!r} here: install ipykernel, or name `python3`."
         ) from None
     except CellTimeoutError:
-        raise notebooks.PageError(
-            f"a cell took more than {client.timeout} s.", _line_reached(notebook)
-        ) from None
+        raise PageError(f"a cell took more than {client.timeout} s.", _line_reached(notebook)) from None
     except DeadKernelError:
-        raise notebooks.PageError(
-            "the kernel died: out of memory, or a crash in compiled code?", _line_reached(notebook)
-        ) from None
+        message = "the kernel died: out of memory, or a crash in compiled code?"
+        raise PageError(message, _line_reached(notebook)) from None
     except CellExecutionError:
-        errors = (
-            (cell, _error(cell)) for cell in notebooks.code_cells(notebook) if "raises" not in cell.metadata
-        )
-        failed, error = next((cell, error) for cell, error in errors if error)
+        cells = [cell for cell in notebooks.code_cells(notebook) if "raises" not in cell.metadata]
+        failed, error = next((cell, error) for cell in cells if (error := _error(cell)))
         line = notebooks.line_of(notebook, failed) + _line_in_cell(failed, error)
-        raise notebooks.PageError(_explain(failed, error), line) from None
+        raise PageError(_explain(failed, error), line) from None
 
 
 def _check_outcomes(notebook: NotebookNode) -> None:
     for cell in notebooks.code_cells(notebook):
         line, error, expected = notebooks.line_of(notebook, cell), _error(cell), cell.metadata.get("raises")
         if expected and error is None:
-            raise notebooks.PageError(f"the cell should raise {expected} but raised nothing.", line)
+            raise PageError(f"the cell should raise {expected} but raised nothing.", line)
         if expected and error and error.ename != expected:
-            raise notebooks.PageError(
+            raise PageError(
                 f"the cell should raise {expected} but raised {error.ename}: {error.evalue}", line
             )
         stderr = "".join(o.text for o in cell.outputs if o.output_type == "stream" and o.name == "stderr")
         warned = cell.metadata.get("warns")
         if stderr and not (warned and warned in stderr):
-            raise notebooks.PageError(
-                f"the cell wrote to stderr (name the class with `:warns:` if it should):\n{stderr}", line
-            )
+            message = f"the cell wrote to stderr (name the class with `:warns:` if it should):\n{stderr}"
+            raise PageError(message, line)
         if warned and not stderr:
-            raise notebooks.PageError(f"the cell should warn with {warned} but did not.", line)
+            raise PageError(f"the cell should warn with {warned} but did not.", line)
 
 
 def _error(cell: NotebookNode) -> NotebookNode | None:

@@ -62,7 +62,7 @@ class Program:
                 self._execute(nodes)
 
     def _show(self, value: object) -> None:
-        """Print the value as the program would, but where nobody compares it."""
+        """Print the value as the program would, into a file that is not compared."""
         with (self.place / "shown").open("w", encoding="utf-8") as file:
             print(value, file=file)
 

@@ -57,9 +57,8 @@ def _own(section: nodes.section) -> tuple[list[str], list[str]]:
 def replace_search(app: Sphinx) -> None:
     """Replace Sphinx's own search."""
     if build.is_site(app):
-        cast(
-            StandaloneHTMLBuilder, app.builder
-        ).search = False  # neither Sphinx's index nor its page: _templates/search.html replaces it
+        # Neither Sphinx's index nor its page: _templates/search.html replaces it.
+        cast(StandaloneHTMLBuilder, app.builder).search = False
         app.config.html_additional_pages = {**app.config.html_additional_pages, "search": "search.html"}
 
 

@@ -44,6 +44,6 @@ def run(group: str) -> Changes:
         key(0) → key(0, impl="rbg")       left            1          1         1
     """
     make = GROUPS[group]
-    table = Changes(make.__doc__.rstrip("."))
+    table = Changes((make.__doc__ or group).rstrip("."))
     make(table)
     return table

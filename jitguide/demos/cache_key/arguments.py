@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,14 @@ import numpy as np
 
 from jitguide.demos.cache_key.changes import Changes, counted
 
-Pair = namedtuple("Pair", "a b")
+
+class Pair(NamedTuple):
+    """A named tuple of two."""
+
+    a: Any
+    b: Any
+
+
 X = np.ones(4, np.float32)  # made a JAX array in each group, so that importing this module starts no device
 
 
@@ -54,7 +61,7 @@ def scale(x: Any, n: Any = 2) -> Any:
     return x * getattr(n, "factor", n)
 
 
-def warm(body: Callable, *args: Any, **options: Any) -> Callable:
+def warm(body: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Return a jitted function that JAX has not seen before, called once with `args`."""
     f = jax.jit(counted(body), **options)
     f(*args)

@@ -26,7 +26,7 @@ _NOT_KNOWN = "Whether a call left the fast path is not known: JAX does not expos
 _bodies_run = 0
 
 
-def counted(body: Callable) -> Callable:
+def counted(body: Callable[..., Any]) -> Callable[..., Any]:
     """Return a new function that does what `body` does; `Changes` counts how often its Python code runs.
 
     Each call returns another function, so that an experiment can start with one that JAX has never seen.
@@ -102,7 +102,7 @@ class Changes(Displayed):
         self.title = title
         self.rows: list[Change] = []
 
-    def see(self, what: str, call: Callable, *args: Any, **kwargs: Any) -> None:
+    def see(self, what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Call a jitted function, and add a row for what that made JAX do.
 
         Args:
@@ -113,11 +113,18 @@ class Changes(Displayed):
         """
         self._add(what, True, call, args, kwargs)
 
-    def count(self, what: str, call: Callable, *args: Any, **kwargs: Any) -> None:
+    def count(self, what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Add a row for something other than a call, such as `f.lower`, which has no fast path."""
         self._add(what, False, call, args, kwargs)
 
-    def _add(self, what: str, has_fast_path: bool, call: Callable, args: tuple, kwargs: dict) -> None:
+    def _add(
+        self,
+        what: str,
+        has_fast_path: bool,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
         before = _bodies_run
         with watch() as seen, _python_of_jit() as frames:
             jax.block_until_ready(call(*args, **kwargs))

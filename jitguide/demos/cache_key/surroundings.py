@@ -62,7 +62,7 @@ def places(t: Changes) -> None:
     t.see("column-major layout again", f, jax.device_put(square, turned))
 
 
-def _more_places(t: Changes, f: Callable, x: Any) -> None:
+def _more_places(t: Changes, f: Callable[..., Any], x: Any) -> None:
     second, four = jax.devices()[1], jax.devices()[:4]
     mesh = jax.make_mesh((4,), ("i",), axis_types=(AxisType.Auto,), devices=four)
     explicit = jax.make_mesh((4,), ("i",), axis_types=(AxisType.Explicit,), devices=four)
@@ -81,7 +81,7 @@ def _more_places(t: Changes, f: Callable, x: Any) -> None:
 
 # Every setting that has a context manager of its own among JAX's public names, with a value that it does not
 # have by default. Left out: `default_device`, which is among the places, and what stops or replaces the call.
-SETTINGS = {
+SETTINGS: dict[str, object] = {
     "default_matmul_precision": "highest",
     "enable_x64": True,
     "numpy_dtype_promotion": "strict",

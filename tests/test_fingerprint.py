@@ -1,0 +1,100 @@
+"""Stored outputs are used until something changes that can change them: code, packages, devices; not the linter."""
+
+import re
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from _ext import ROOT, build
+from _ext.execution import fingerprint
+
+CODE_CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1\s*$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Put a package before the installed ones, so that its version is the one that is found."""
+    monkeypatch.setattr(build, "devices", lambda: [("cpu", "cpu")])
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+
+    def put(name, version="99.0", requires=(), entry_points=""):
+        folder = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
+        folder.mkdir()
+        lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+        lines += [f"Requires-Dist: {text}" for text in requires]
+        lines += [f"Provides-Extra: {e}" for text in requires for e in re.findall(r"extra == '(.*)'", text)]
+        (folder / "METADATA").write_text("\n".join(lines) + "\n")
+        (folder / "entry_points.txt").write_text(entry_points)
+
+    return put
+
+
+@pytest.mark.parametrize(
+    "package", ["jax", "jaxlib", "numpy", "scipy", "matplotlib", "ipykernel", "nbclient", "myst-nb"]
+)
+def test_a_package_that_can_change_an_output_changes_the_fingerprint(install, package):
+    before = fingerprint.digest()
+    install(package)
+    assert fingerprint.digest() != before
+    assert f"{package}==99.0" in fingerprint.packages()
+
+
+@pytest.mark.parametrize(
+    "package", ["ruff", "codespell", "mypy", "sphinx", "sphinx-book-theme", "hypothesis", "nox"]
+)
+def test_a_package_that_no_cell_sees_does_not(install, package):
+    before = fingerprint.digest()
+    install(package)
+    assert fingerprint.digest() == before
+
+
+def test_a_plugin_of_jax_counts_with_the_libraries_of_its_extras(install):
+    entry_points = "[jax_plugins]\nxla_fake = jax_plugins.xla_fake\n"
+    before = fingerprint.digest()
+    install("jax-fake-plugin", requires=["fake-blas; extra == 'with-fake'"], entry_points=entry_points)
+    plugged = fingerprint.digest()
+    assert plugged != before
+    install("fake-blas")
+    assert fingerprint.digest() != plugged
+    assert {"jax-fake-plugin==99.0", "fake-blas==99.0"} <= set(fingerprint.packages())
+
+
+def test_packages_that_require_each_other_are_read_once(install):
+    install("jax", requires=["one"])
+    install("one", requires=["two"])
+    install("two", requires=["one"])
+    assert {"one==99.0", "two==99.0"} <= set(fingerprint.packages())
+
+
+def test_the_packages_that_pages_import_are_part_of_the_fingerprint():
+    pages = [p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts]
+    code = "\n".join(cell[2] for page in pages for cell in CODE_CELL.finditer(page.read_text("utf-8")))
+    imported = set(re.findall(r"^ *(?:import|from) (\w+)", code, re.MULTILINE)) & set(
+        packages_distributions()
+    )
+    assert {"jax", "numpy", "matplotlib"} <= imported
+    named = {package.partition("==")[0] for package in fingerprint.packages()}
+    for module in imported - {"jitguide"}:  # its sources are part of the fingerprint
+        assert {name.lower().replace("_", "-") for name in packages_distributions()[module]} & named, module
+
+
+@pytest.mark.parametrize(
+    "file", ["jitguide/__init__.py", "examples/training_loop.py", "docs/_ipython/matplotlibrc"]
+    + [f"docs/_ext/execution/{name}.py" for name in ("figures", "kernels", "redact", "notebooks")],
+)  # fmt: skip
+def test_code_that_cells_run_or_that_shapes_their_outputs_is_part_of_the_fingerprint(
+    monkeypatch, install, file
+):
+    before = fingerprint.digest()
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * (path == ROOT / file))
+    assert fingerprint.digest() != before
+
+
+def test_variables_of_jax_count_and_others_do_not(monkeypatch, install):
+    before = fingerprint.digest()
+    monkeypatch.setenv("EDITOR", "ed")
+    assert fingerprint.digest() == before
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    assert fingerprint.digest() != before
