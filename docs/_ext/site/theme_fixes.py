@@ -29,5 +29,5 @@ def visit_hidden(translator: HTML5Translator, node: HideCodeCellNode) -> None:
 def remove_icon_library(app: Sphinx, error: Exception | None) -> None:
     """Remove the theme's icon library from the built site."""
     if error is None and app.builder.format == "html":
-        for path in Path(app.outdir).rglob("fontawesome*"):
+        for path in Path(app.outdir).rglob("fontawesome*.*"):
             path.unlink()
