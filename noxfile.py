@@ -321,7 +321,7 @@ print("addresses:", metadata.get_all("Project-URL") or "none")
 """
 
 
-@nox.session(default=False, python="3.11")
+@nox.session(default=False, python="3.11", reuse_venv=False)
 def lowest(session: nox.Session) -> None:
     """Test the package with the lowest versions that pyproject.toml allows; `-- --quick` a tenth of the tests."""
     session.install("-q", *group("lock"))
