@@ -70,7 +70,7 @@ class WatchedBlock(Displayed):
 
     @property
     def traces(self) -> int:
-        """How many traces JAX reported: not those inside another trace, nor under `grad` or `vmap`."""
+        """How many traces JAX reported, without those inside another trace or under `grad` or `vmap`."""
         return self.count("trace")
 
     @property
