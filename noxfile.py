@@ -135,7 +135,17 @@ def tests(session: nox.Session) -> None:
     python(
         session, "-m", "pytest", "-n", "2", "-m", "not measures", "--durations=10", *COVERAGE, "--cov-report="
     )
-    python(session, "-m", "pytest", "-m", "measures", *COVERAGE, "--cov-append", *measuring)
+    python(
+        session,
+        "-m",
+        "pytest",
+        "-m",
+        "measures",
+        *COVERAGE,
+        "--cov-append",
+        "--cov-fail-under=95",
+        *measuring,
+    )
 
 
 COVERAGE = ["--cov", "--cov-config=pyproject.toml"]
