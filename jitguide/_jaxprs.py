@@ -75,9 +75,9 @@ def text_of(jaxpr: Any, *, lines: bool = False, scopes: bool = False) -> str:
     return str(open_jaxpr(jaxpr).pretty_print(source_info=lines, name_stack=scopes, use_color=False))
 
 
-@otherwise(None)
+@otherwise(("", ""))
 def definition(jaxpr: Any) -> tuple[str, str]:
-    """Return name and file of the function that was traced, "" if unknown. Without it, its calls stand for it."""
+    """Return name and file of the function that was traced. Without them, its body stands on the line of its call."""
     match = _DEFINED.match(open_jaxpr(jaxpr).debug_info.func_src_info or "")
     return (match[1], match[2]) if match else ("", "")
 

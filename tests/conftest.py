@@ -1,9 +1,12 @@
 """Let the tests import the site's extensions as `_ext`, and the tools; set how many examples Hypothesis tries."""
 
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
@@ -14,3 +17,22 @@ FIXED = settings(deadline=None, derandomize=True, database=None)
 settings.register_profile("dev", FIXED, max_examples=25)
 settings.register_profile("ci", FIXED, max_examples=600)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.fixture(scope="session")
+def sphinx():
+    """Return a function that runs Sphinx with these arguments, and returns its exit code and what it printed."""
+    program = str(ROOT / "tests" / "minisites" / "builds.py")
+    with subprocess.Popen(
+        [sys.executable, program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1"},
+    ) as server:
+
+        def build(*arguments):
+            print(json.dumps([str(argument) for argument in arguments]), file=server.stdin, flush=True)
+            return json.loads(server.stdout.readline())
+
+        yield build

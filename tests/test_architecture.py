@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TREES = [ROOT / "docs" / "_ext"]
+TREES = [ROOT / "docs" / "_ext", ROOT / "jitguide"]
+# What an instrument's folder may import besides its own modules and those at the top of the package.
+MAY_IMPORT = {
+    "_timing": set(),
+    "_watch": set(),
+    "_stages": set(),
+    "_errors": set(),
+    "_hardware": {"_timing"},  # `roofline` is one more comparison, and `peaks` refuse what `compare` refuses
+    "_check": {"_timing", "_watch", "_stages"},  # it asks the other instruments
+}
 LONGEST_MODULE = 280
 LONGEST_FUNCTION = 40  # without its docstring
 
@@ -74,6 +83,22 @@ def test_a_circle_is_found(tmp_path, second):
     assert cycle(package) == []
     (package / "two.py").write_text(second)
     assert set(cycle(package)) == {"package.one", "package.two", "package.inner"}
+
+
+@pytest.mark.parametrize("folder", MAY_IMPORT)
+def test_an_instrument_imports_no_other(folder):
+    found = imports_inside(ROOT / "jitguide")
+    own = {target for name, targets in found.items() if f".{folder}" in name for target in targets}
+    folders = {target.split(".")[1] for target in own if target.count(".") > 1}
+    assert folders - {folder} <= MAY_IMPORT[folder]
+
+
+def test_no_module_at_the_top_imports_an_instrument():
+    found = imports_inside(ROOT / "jitguide")
+    top = [name for name in found if name.startswith("jitguide._") and name.count(".") == 1]
+    assert [
+        (name, t) for name in top for t in found[name] if t.count(".") > 1 and "__main__" not in name
+    ] == []
 
 
 def test_the_package_imports_nothing_of_the_guide():

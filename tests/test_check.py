@@ -297,7 +297,7 @@ def timed_as(monkeypatch, jitted, plain):
     """Let the engine find these seconds for every jitted and every plain call."""
     timings = Timing("jit", (jitted,) * 20, 1, 1.0), Timing("eager", (plain,) * 20, 1, 1.0)
     found = Comparison(timings, "jit", None, "cpu")
-    monkeypatch.setattr("jitguide._timing.phases.compare", lambda *_, **__: found)
+    monkeypatch.setattr("jitguide._timing.first_call.compare", lambda *_, **__: found)
     for module in ("jitguide._timing.phases", "jitguide._check.check"):
         monkeypatch.setattr(f"{module}.time_alone", lambda *_, **__: jitted)
 

@@ -1,9 +1,6 @@
 """The claims are read off their tests without importing them, and a build refuses what they cannot carry."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import jax
@@ -58,7 +55,7 @@ PAGES = {
 
 
 @pytest.fixture
-def build(tmp_path):
+def build(tmp_path, sphinx):
     """Build a small site with one claim; return exit code, what was printed, and the folder of the pages."""
 
     def run(verdicts="-+", row=ROW, **pages):
@@ -75,26 +72,8 @@ def build(tmp_path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         (source / "conf.py").write_text(CONF.format(docs=str(ROOT / "docs"), folder=str(tmp_path)))
-        command = [
-            sys.executable,
-            "-m",
-            "sphinx",
-            "-n",
-            "-W",
-            "--keep-going",
-            "-q",
-            str(source),
-            str(tmp_path / "out"),
-        ]
-        ran = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-            env={**os.environ, "NO_COLOR": "1"},
-        )
-        return ran.returncode, ran.stdout + ran.stderr, tmp_path / "out"
+        code, printed = sphinx("-n", "-W", "--keep-going", "-q", source, tmp_path / "out")
+        return code, printed, tmp_path / "out"
 
     return run
 

@@ -237,13 +237,15 @@ def test_a_call_that_waited_for_another_thread_is_no_hit():
     @jax.jit
     def slow_to_trace(x):
         begun.set()
+        about_to_call.wait(10)
         time.sleep(0.3)
         return x + 1
 
-    begun, x = threading.Event(), ones(3)
+    begun, about_to_call, x = threading.Event(), threading.Event(), ones(3)
     first = threading.Thread(target=slow_to_trace, args=(x,))
     first.start()
     begun.wait(10)
+    about_to_call.set()
     slow_to_trace(x)
     first.join()
     assert sorted(c.outcome for c in slow_to_trace.calls) == [COMPILED, LEFT]

@@ -13,7 +13,7 @@ from jax.experimental.layout import Format, Layout
 
 from jitguide import Comparison, Phases, Timing, _jax, phases, watch
 from jitguide._callables import fresh_jit
-from jitguide._timing.phases import FirstCall
+from jitguide._timing.first_call import FirstCall
 
 pytestmark = pytest.mark.measures
 
@@ -132,7 +132,7 @@ def test_the_results_need_not_agree_if_so_asked():
 def test_a_gain_that_cannot_be_told_from_noise_is_none(monkeypatch, eager, even):
     timings = Timing("jit", (1.0,) * 20, 1, 1.0), Timing("eager", eager, 1, 1.0)
     found = Comparison(timings, "jit", None, "cpu")
-    monkeypatch.setattr("jitguide._timing.phases.compare", lambda *args, **options: found)
+    monkeypatch.setattr("jitguide._timing.first_call.compare", lambda *args, **options: found)
     cost = by_hand(_call=FirstCall({}, wave, ((), {}), donates=False, bound=0, notes=()))
     assert cost.break_even(wave) == even
 

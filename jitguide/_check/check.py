@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -12,15 +11,14 @@ import jax
 import jax.stages
 
 from jitguide._arguments import refuse_deleted
-from jitguide._callables import parameters_of, reached, require_jitted
-from jitguide._check import jaxpr_scan, rules
+from jitguide._check import inputs, jaxpr_scan, rules
 from jitguide._check.rules import Finding
 from jitguide._display import AsData, Table, duration
-from jitguide._jax import NO_OPTIONS, at_top_level, jit_options
-from jitguide._text import show
+from jitguide._jax import NO_OPTIONS, jit_options
 from jitguide._timing.compare import time_alone
-from jitguide._timing.phases import FirstCall, Phases, first_call
-from jitguide._watch.signature import Signature, signature_of
+from jitguide._timing.first_call import FirstCall, first_call
+from jitguide._timing.phases import Phases, phases_of
+from jitguide._watch.signature import Signature
 
 LOOKED_AT = (
     "retraces",
@@ -130,32 +128,24 @@ def check(
         >>> check(double, jnp.ones(3), calls=[(jnp.ones(4),)], run=False).kinds
         ('retrace',)
     """
-    jitted, bound, named = _unwrap(fn)
-    taken = _taken_as_options(jitted, calls, run)
-    examples = [bound + call for call in _validated(calls)]
+    jitted, bound, named = inputs.unwrap(fn)
+    taken = inputs.taken_as_options(jitted, calls, run)
+    examples = [bound + call for call in inputs.validated(calls)]
     if args or kwargs or not examples:
         examples.insert(0, bound + args)
     kwargs = {**named, **kwargs}
-    signatures = [_signature(jitted, example, kwargs, taken) for example in examples]
+    signatures = [inputs.signature(jitted, example, kwargs, taken) for example in examples]
     name, first, signature = getattr(jitted, "__name__", "fn"), examples[0], signatures[0]
     found, notes = [*rules.retraces(name, signatures), *rules.statics(signatures)], taken
     if not all(rules.is_hashable(a.value) for a in signature.arguments.values() if a.static):
         notes.append("Nothing else was looked at: it cannot be traced.")
         return Findings(name, tuple(found), notes=tuple(notes))
     traced = jitted.trace(*first, **kwargs)
-    lowered = traced.lower()
-    found += [
-        *rules.carries(signature, traced),
-        *rules.constants(jitted, traced),
-        *rules.unrolled(traced),
-        *rules.donation(jitted, signature, lowered),
-    ]
+    found += _found_in_the_trace(jitted, signature, traced)
     notes += _blind_spots(jitted, traced.jaxpr)
-    host = jaxpr_scan.host_calls(traced.jaxpr)
-    found += rules.host(host)
     if not run:
         return Findings(name, tuple(found), notes=tuple(notes))
-    if hidden := _why_not_run(host, first, kwargs):
+    if hidden := _why_not_run(traced.jaxpr, first, kwargs):
         return Findings(name, tuple(found), notes=(*notes, _NO_BREAK_EVEN.format(hidden)))
     refuse_deleted((first, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
     phases, plain, hidden = _timed(jitted, first, kwargs)
@@ -164,6 +154,14 @@ def check(
     else:
         found += rules.break_even(phases, plain)
     return Findings(name, tuple(found), phases, plain, (*notes, *phases.notes))
+
+
+def _found_in_the_trace(jitted: Any, signature: Signature, traced: Any) -> Iterator[Finding]:
+    yield from rules.carries(signature, traced)
+    yield from rules.constants(jitted, traced)
+    yield from rules.unrolled(traced)
+    yield from rules.donation(jitted, signature, traced.lower())
+    yield from rules.host(jaxpr_scan.host_calls(traced.jaxpr))
 
 
 def _blind_spots(fn: Any, jaxpr: Any) -> Iterator[str]:
@@ -180,11 +178,11 @@ def _timed(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Phas
     steady = time_alone(call.fn, call.fresh, once=call.donates, budget=_BUDGET)
     plain = getattr(fn, "__wrapped__", None)
     if plain is None:
-        return call.phases(steady), None, "JAX does not expose the plain function."
+        return phases_of(call, steady), None, "JAX does not expose the plain function."
     try:
-        return call.phases(steady), _seconds_of_plain(plain, call, steady), ""
+        return phases_of(call, steady), _seconds_of_plain(plain, call, steady), ""
     except Exception as error:  # what works on tracers may fail on arrays
-        return call.phases(steady), None, f"the plain function raised {type(error).__name__}."
+        return phases_of(call, steady), None, f"the plain function raised {type(error).__name__}."
 
 
 def _seconds_of_plain(plain: Callable[..., Any], call: FirstCall, steady: float) -> float:
@@ -198,73 +196,11 @@ def _seconds_of_plain(plain: Callable[..., Any], call: FirstCall, steady: float)
     return seconds
 
 
-def _why_not_run(host: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    if host:
+def _why_not_run(jaxpr: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    if jaxpr_scan.host_calls(jaxpr):
         return "the function calls back to Python, so it was not run."
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves((args, kwargs))):
         return "a `jax.ShapeDtypeStruct` has no numbers. Pass an array of that shape."
     if jax.config.jax_disable_jit:
         return "`jax_disable_jit` is on, so a jitted call runs one operation at a time. Switch it off."
     return ""
-
-
-def _unwrap(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Return the jitted function, and the arguments that are bound to it."""
-    fn, bound, named = reached(fn)
-    require_jitted("check(fn, ...)", fn)
-    if not at_top_level():
-        raise RuntimeError(
-            "check(fn, ...) compiles and runs the function, which cannot be done inside a function that is "
-            "being traced. Call it outside of jit, grad and vmap."
-        )
-    return fn, bound, named
-
-
-def _taken_as_options(fn: Callable[..., Any], calls: Any, run: Any) -> list[str]:
-    """Return a note for each option given that is a parameter of the function as well."""
-    parameters = {parameter.name for parameter in parameters_of(fn)}
-    given = {"calls": not (isinstance(calls, tuple) and not calls), "run": run is not True}
-    notes = [
-        f"`{name}` is an option of `check` and did not reach the function. To pass one on, check "
-        f"`jax.jit(functools.partial(f, {name}=...))`."
-        for name, is_given in given.items()
-        if is_given and name in parameters
-    ]
-    if not isinstance(run, bool):
-        text = f"`run` must be True or False, got {show(run)} of type {type(run).__name__}."
-        raise TypeError(" ".join([text, *notes[-1:]]))
-    return notes
-
-
-def _validated(calls: Any) -> list[tuple[Any, ...]]:
-    """Return the example calls as tuples of positional arguments."""
-    for call in calls if isinstance(calls, list | tuple) else (calls,):
-        if not isinstance(call, list | tuple):
-            raise TypeError(
-                "`calls` must be a list of example calls, each a tuple of positional arguments, got "
-                f"{show(call)} of type {type(call).__name__}. Write `calls=[(x,), (y,)]`."
-            )
-    return [tuple(call) for call in calls]
-
-
-def _signature(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], taken: list[str]
-) -> Signature:
-    """Return the signature of an example call, after testing that JAX can trace its arguments."""
-    name = getattr(fn, "__name__", "fn")
-    try:
-        inspect.signature(fn).bind(*args, **kwargs)
-    except TypeError as error:
-        remedy = " ".join(taken) or "Pass example arguments after the function, as in a call of it."
-        raise TypeError(
-            f"check(fn, ...) cannot call `{name}` with these arguments: {error}. {remedy}"
-        ) from None
-    signature = signature_of(fn, args, kwargs)
-    for argument in signature.arguments.values():
-        if argument.static and not argument.declared and jit_options(fn) is not None:
-            raise TypeError(
-                f"check(fn, ...) cannot trace `{name}`: argument `{argument.name}` is {show(argument.value)} "
-                f"of type {type(argument.value).__name__}, which is no array, number or tree of them. Pass "
-                f"an array, or make it static with `{rules.option('static', fn, signature, argument.name)}`."
-            )
-    return signature

@@ -62,13 +62,11 @@ class Origins:
         for node in nodes.all:
             equation = nodes.sites[node.site].equation
             parent = node.ancestors[-1] if node.ancestors else None
-            found_in = definition(node.body) if parent is not None else ("", "")
-            name, file = found_in or ("", "")
+            name, file = definition(node.body) if parent is not None else ("", "")
             called = parent is not None and nodes.primitive(parent) in ("jit", "pjit")
             # The frames in a cached body are those of its first trace: of them only the function's own line
             # counts, and the body of a library function has none.
-            foreign = found_in is None or (file and not self.readers(file))
-            own = None if called and foreign else self.innermost(frames(equation))
+            own = None if called and file and not self.readers(file) else self.innermost(frames(equation))
             if own is None and parent is not None:
                 found.append((found[parent][0], found[parent][1] or name.lstrip("_")))
             else:

@@ -148,7 +148,8 @@ class Comparison(Displayed, AsData):
         """Draw the speed-ups with their intervals; needs matplotlib."""
         from jitguide._timing.plots import plot_comparison
 
-        return plot_comparison(self, ax)
+        speedups = {timing.name: self.speedup(timing.name) for timing in self.timings}
+        return plot_comparison(speedups, self.baseline, ax)
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.stages
 
-from jitguide import _monitoring
 from jitguide._arguments import (
     Arguments,
-    copies,
-    donates_any,
-    donates_object,
     is_number,
     refuse_deleted,
     refuse_tracing,
 )
-from jitguide._callables import fresh_jit, reached
 from jitguide._display import AsData, Displayed, Table, duration
-from jitguide._timing.compare import compare, time_alone
+from jitguide._timing.compare import time_alone
 from jitguide._timing.equality import Check
+from jitguide._timing.first_call import BUDGET, FirstCall, first_call
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _STEPS = ("trace", "lower", "compile", "first_run")
-_STEADY_BUDGET = 0.2  # seconds; the time of one function needs no more, see the accuracy benchmark
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +112,7 @@ class Phases(Displayed, AsData):
         from jitguide._timing.plots import plot_phases
 
         even = None if eager is None else self.break_even(eager, check=check)
-        return plot_phases(self, even, ax)
+        return plot_phases({step: getattr(self, step) for step in _STEPS}, self.steady, even, ax)
 
     def _rows(self) -> list[tuple[str, str, str]]:
         rows = [
@@ -137,6 +130,11 @@ class Phases(Displayed, AsData):
 
     def _table(self) -> Table:
         return Table(("step", "time", "share"), self._rows(), numeric=(1, 2), notes=self.notes)
+
+
+def phases_of(call: FirstCall, steady: float) -> Phases:
+    """Return the steps of a first call beside the seconds of a later one."""
+    return Phases(**call.seconds, steady=steady, notes=call.notes, _call=call)
 
 
 def phases(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Phases:
@@ -169,89 +167,8 @@ def phases(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Phases:
     """
     _validate(fn, (args, kwargs))
     call = first_call(fn, args, kwargs)
-    steady = time_alone(call.fn, call.fresh, once=call.donates, budget=_STEADY_BUDGET)
-    return call.phases(steady)
-
-
-@dataclass(frozen=True)
-class FirstCall:
-    """A first call that has been made and timed.
-
-    Attributes:
-        seconds: Seconds of each of its steps.
-        fn: The jitted function with what is bound to it; its caches hold this call.
-        arguments: Of the call. Donated ones are still there.
-        donates: Whether the function donates some of them.
-        bound: How many of the positional arguments were bound to the function that the caller passed.
-        notes: Sentences on what to bear in mind.
-    """
-
-    seconds: dict[str, float]
-    fn: Callable[..., Any]
-    arguments: Arguments
-    donates: bool
-    bound: int
-    notes: tuple[str, ...]
-
-    def fresh(self) -> Arguments:
-        """Return arguments for one more call."""
-        return copies(self.arguments) if self.donates else self.arguments
-
-    def phases(self, steady: float) -> Phases:
-        """Return the steps beside the seconds of a later call."""
-        return Phases(**self.seconds, steady=steady, notes=self.notes, _call=self)
-
-    def seconds_of(
-        self, eager: Callable[..., Any], steady: float, check: Check, budget: float = _STEADY_BUDGET
-    ) -> float:
-        """Return the seconds of a call of `eager`: those of a jitted one where the two cannot be told apart.
-
-        The ratio is sure where the times are not, so it is applied to `steady`, the time of a jitted call.
-        """
-        # Arguments travel as one pair, so that no keyword can clash with an option of `compare`.
-        variants = {
-            "jit": lambda arguments: self.fn(*arguments[0], **arguments[1]),
-            "eager": lambda arguments: eager(*arguments[0][self.bound :], **arguments[1]),
-        }
-        how: dict[str, Any] = {"control": False, "budget": budget, "check": check}
-        try:
-            if self.donates:
-                result = compare(variants, setup=lambda: (self.fresh(),), **how)
-            else:
-                result = compare(variants, self.arguments, **how)
-        except Exception as error:
-            error.add_note(
-                "'jit' is the function given to `phases`, 'eager' the one given to `break_even`, which takes "
-                "`check` as `compare` does, and copies donated arguments itself."
-            )
-            raise
-        if result.verdict("eager") != "slower":
-            return steady  # a gain that cannot be told from noise is not a gain
-        return steady / result.speedup("eager").value
-
-
-def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> FirstCall:
-    """Make the first call of a function that no cache of JAX knows, and time its steps."""
-    fn, bound, named = reached(fn)
-    named = {name: value for name, value in named.items() if name not in kwargs}
-    jitted, notes = fresh_jit(fn)
-    seconds: dict[str, float] = {}
-    _monitoring.ensure_listening()
-    with _monitoring.recording() as events:
-        traced = _timed(seconds, "trace", lambda: jitted.trace(*bound, *args, **named, **kwargs))
-        lowered = _timed(seconds, "lower", lambda: traced.lower())
-        _timed(seconds, "compile", lambda: lowered.compile())
-    donates = donates_any(lowered.args_info)
-    if donates_object(bound, lowered.args_info[0]):
-        args = (*bound, *args)
-    else:
-        jitted, bound = functools.partial(jitted, *bound) if bound else jitted, ()
-    call = functools.partial(jitted, **named) if named else jitted
-    found = FirstCall(seconds, call, (args, kwargs), donates, len(bound), notes + _notes(events))
-    arguments = found.fresh()
-    # The stages above have filled the caches of the function: this call traces and compiles nothing.
-    _timed(seconds, "first_run", lambda: jax.block_until_ready(call(*arguments[0], **arguments[1])))
-    return found
+    steady = time_alone(call.fn, call.fresh, once=call.donates, budget=BUDGET)
+    return phases_of(call, steady)
 
 
 def _validate(fn: Any, arguments: Arguments) -> None:
@@ -267,22 +184,3 @@ def _validate(fn: Any, arguments: Arguments) -> None:
         )
     refuse_tracing("phases", arguments)
     refuse_deleted(arguments, "Make it again.")
-
-
-def _timed(seconds: dict[str, float], step: str, action: Callable[[], Any]) -> Any:
-    start = perf_counter()
-    result = action()
-    seconds[step] = perf_counter() - start
-    return result
-
-
-def _notes(events: Iterable[_monitoring.Event]) -> tuple[str, ...]:
-    notes = []
-    if any(event.phase == "read" for event in events):
-        notes.append("The program came from the persistent cache: `compile` is the time of reading it.")
-    if jax.config.jax_disable_jit:
-        notes.append(
-            "`jax_disable_jit` is on: first run and later call ran one operation at a time, without the "
-            "program that was compiled."
-        )
-    return tuple(notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,7 +87,12 @@ class Scaling(Displayed, AsData):
         """Draw one line for each variant on logarithmic axes; needs matplotlib."""
         from jitguide._timing.plots import plot_scaling
 
-        return plot_scaling(self, ax)
+        times = {
+            name: [(found[name].low, found[name].median, found[name].high) for found in self.comparisons]
+            for name in self.names
+        }
+        pairs = {(a, b): self.crossover(a, b) for a, b in permutations(self.names, 2)}
+        return plot_scaling(self.sizes, times, {k: size for k, size in pairs.items() if size is not None}, ax)
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [

@@ -70,7 +70,7 @@ class WatchedBlock(Displayed):
 
     @property
     def traces(self) -> int:
-        """How many traces JAX reported: not those inside another trace, nor under `grad` or `vmap`."""
+        """Number of traces that JAX reported; it leaves out those inside another trace, and under `grad` or `vmap`."""
         return self.count("trace")
 
     @property

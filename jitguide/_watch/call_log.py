@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from jitguide._text import show
 from jitguide._watch.reasons import Reason
 
 # From the least to the most work; the last two say that a call cannot be placed on this scale.
-OUTCOMES = (
+Outcome = Literal[
     "hit",
     "left the fast path",
     "traced",
@@ -27,7 +27,8 @@ OUTCOMES = (
     "compiled",
     "raised",
     "not counted",
-)
+]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 _NOT_COUNTED = (
     'Calls marked "not counted" are unknown: JAX did not report its work as expected, or other code removed '
     "the listener."
@@ -57,7 +58,7 @@ class Call(AsData):
     """
 
     index: int
-    outcome: str
+    outcome: Outcome
     seconds: float
     trace: float | None = None
     lower: float | None = None
@@ -84,7 +85,7 @@ class CallLog(Displayed):
         with self._lock:
             self._seconds.append(seconds)
 
-    def _add(self, outcome: str, seconds: float, **details: Any) -> None:
+    def _add(self, outcome: Outcome, seconds: float, **details: Any) -> None:
         with self._lock:
             self._seconds.append(seconds)
             index = len(self._seconds)
@@ -111,10 +112,10 @@ class CallLog(Displayed):
             return (self._work.get(count) or Call(count, "hit", self._seconds[-1])) if count else None
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[Outcome, int]:
         """How many calls had each outcome; only those that occurred."""
         with self._lock:
-            found = Counter(call.outcome for call in self._work.values())
+            found: Counter[Outcome] = Counter(call.outcome for call in self._work.values())
             found["hit"] = len(self._seconds) - len(self._work)
         return {outcome: found[outcome] for outcome in OUTCOMES if found[outcome]}
 

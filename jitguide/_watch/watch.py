@@ -15,7 +15,7 @@ from jitguide import _jax, _monitoring
 from jitguide._callables import refuse_bound_method, require_jitted, static_names_in, unwatched
 from jitguide._watch.block import WatchedBlock
 from jitguide._watch.cache_model import Work, history_of
-from jitguide._watch.call_log import CallLog
+from jitguide._watch.call_log import CallLog, Outcome
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._watch.signature import outline_of, signature_of
 
@@ -23,7 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # Outcome of a call by the deepest phase that it reached, from the shallowest to the deepest.
-_OUTCOMES = {
+_OUTCOMES: dict[str, Outcome] = {
     "trace": "traced",
     "lower": "lowered",
     "read": "read from the persistent cache",
@@ -167,7 +167,7 @@ class Watched(CallLog, Generic[P, R]):
         phases: dict[str, float],
         before: _Before,
         error: BaseException | None,
-    ) -> tuple[str, Reason | None, str]:
+    ) -> tuple[Outcome, Reason | None, str]:
         """Return outcome, reason and signature of a call."""
         size = self._size()
         grown = size is not None and before.size is not None and size > before.size
@@ -255,6 +255,6 @@ class Watched(CallLog, Generic[P, R]):
         self._history.forget()
 
 
-def _deepest(phases: dict[str, float]) -> str | None:
+def _deepest(phases: dict[str, float]) -> Outcome | None:
     done = [outcome for phase, outcome in _OUTCOMES.items() if phase in phases]
     return done[-1] if done else None

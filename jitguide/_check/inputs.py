@@ -1,0 +1,75 @@
+"""Validate the arguments of `check`: the function, its options and the example calls."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from jitguide._callables import parameters_of, reached, require_jitted
+from jitguide._check import rules
+from jitguide._jax import at_top_level, jit_options
+from jitguide._text import show
+from jitguide._watch.signature import Signature, signature_of
+
+
+def unwrap(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Return the jitted function, and the arguments that are bound to it."""
+    fn, bound, named = reached(fn)
+    require_jitted("check(fn, ...)", fn)
+    if not at_top_level():
+        raise RuntimeError(
+            "check(fn, ...) compiles and runs the function, which cannot be done inside a function that is "
+            "being traced. Call it outside of jit, grad and vmap."
+        )
+    return fn, bound, named
+
+
+def taken_as_options(fn: Callable[..., Any], calls: Any, run: Any) -> list[str]:
+    """Return a note for each option given that is a parameter of the function as well."""
+    parameters = {parameter.name for parameter in parameters_of(fn)}
+    given = {"calls": not (isinstance(calls, tuple) and not calls), "run": run is not True}
+    notes = [
+        f"`{name}` is an option of `check` and did not reach the function. To pass one on, check "
+        f"`jax.jit(functools.partial(f, {name}=...))`."
+        for name, is_given in given.items()
+        if is_given and name in parameters
+    ]
+    if not isinstance(run, bool):
+        text = f"`run` must be True or False, got {show(run)} of type {type(run).__name__}."
+        raise TypeError(" ".join([text, *notes[-1:]]))
+    return notes
+
+
+def validated(calls: Any) -> list[tuple[Any, ...]]:
+    """Return the example calls as tuples of positional arguments."""
+    for call in calls if isinstance(calls, list | tuple) else (calls,):
+        if not isinstance(call, list | tuple):
+            raise TypeError(
+                "`calls` must be a list of example calls, each a tuple of positional arguments, got "
+                f"{show(call)} of type {type(call).__name__}. Write `calls=[(x,), (y,)]`."
+            )
+    return [tuple(call) for call in calls]
+
+
+def signature(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], taken: list[str]
+) -> Signature:
+    """Return the signature of an example call, after testing that JAX can trace its arguments."""
+    name = getattr(fn, "__name__", "fn")
+    try:
+        inspect.signature(fn).bind(*args, **kwargs)
+    except TypeError as error:
+        remedy = " ".join(taken) or "Pass example arguments after the function, as in a call of it."
+        raise TypeError(
+            f"check(fn, ...) cannot call `{name}` with these arguments: {error}. {remedy}"
+        ) from None
+    signature = signature_of(fn, args, kwargs)
+    for argument in signature.arguments.values():
+        if argument.static and not argument.declared and jit_options(fn) is not None:
+            raise TypeError(
+                f"check(fn, ...) cannot trace `{name}`: argument `{argument.name}` is {show(argument.value)} "
+                f"of type {type(argument.value).__name__}, which is no array, number or tree of them. Pass "
+                f"an array, or make it static with `{rules.option('static', fn, signature, argument.name)}`."
+            )
+    return signature

@@ -1,0 +1,115 @@
+"""The first call of a function that no cache of JAX knows, with the seconds of each of its steps."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import jax
+
+from jitguide import _monitoring
+from jitguide._arguments import Arguments, copies, donates_any, donates_object
+from jitguide._callables import fresh_jit, reached
+from jitguide._timing.compare import compare
+from jitguide._timing.equality import Check
+
+BUDGET = 0.2  # seconds; the time of one function needs no more, see the accuracy benchmark
+
+
+@dataclass(frozen=True)
+class FirstCall:
+    """A first call that has been made and timed.
+
+    Attributes:
+        seconds: Seconds of each of its steps.
+        fn: The jitted function with what is bound to it; its caches hold this call.
+        arguments: Of the call. Donated ones are still there.
+        donates: Whether the function donates some of them.
+        bound: How many of the positional arguments were bound to the function that the caller passed.
+        notes: Sentences on what to bear in mind.
+    """
+
+    seconds: dict[str, float]
+    fn: Callable[..., Any]
+    arguments: Arguments
+    donates: bool
+    bound: int
+    notes: tuple[str, ...]
+
+    def fresh(self) -> Arguments:
+        """Return arguments for one more call."""
+        return copies(self.arguments) if self.donates else self.arguments
+
+    def seconds_of(
+        self, eager: Callable[..., Any], steady: float, check: Check, budget: float = BUDGET
+    ) -> float:
+        """Return the seconds of a call of `eager`: those of a jitted one where the two cannot be told apart.
+
+        The ratio is sure where the times are not, so it is applied to `steady`, the time of a jitted call.
+        """
+        # Arguments travel as one pair, so that no keyword can clash with an option of `compare`.
+        variants = {
+            "jit": lambda arguments: self.fn(*arguments[0], **arguments[1]),
+            "eager": lambda arguments: eager(*arguments[0][self.bound :], **arguments[1]),
+        }
+        how: dict[str, Any] = {"control": False, "budget": budget, "check": check}
+        try:
+            if self.donates:
+                result = compare(variants, setup=lambda: (self.fresh(),), **how)
+            else:
+                result = compare(variants, self.arguments, **how)
+        except Exception as error:
+            error.add_note(
+                "'jit' is the function given to `phases`, 'eager' the one given to `break_even`, which takes "
+                "`check` as `compare` does, and copies donated arguments itself."
+            )
+            raise
+        if result.verdict("eager") != "slower":
+            return steady  # a gain that cannot be told from noise is not a gain
+        return steady / result.speedup("eager").value
+
+
+def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> FirstCall:
+    """Make the first call of a function that no cache of JAX knows, and time its steps."""
+    fn, bound, named = reached(fn)
+    named = {name: value for name, value in named.items() if name not in kwargs}
+    jitted, notes = fresh_jit(fn)
+    seconds: dict[str, float] = {}
+    _monitoring.ensure_listening()
+    with _monitoring.recording() as events:
+        traced = _timed(seconds, "trace", lambda: jitted.trace(*bound, *args, **named, **kwargs))
+        lowered = _timed(seconds, "lower", lambda: traced.lower())
+        _timed(seconds, "compile", lambda: lowered.compile())
+    donates = donates_any(lowered.args_info)
+    if donates_object(bound, lowered.args_info[0]):
+        args = (*bound, *args)
+    else:
+        jitted, bound = functools.partial(jitted, *bound) if bound else jitted, ()
+    call = functools.partial(jitted, **named) if named else jitted
+    found = FirstCall(seconds, call, (args, kwargs), donates, len(bound), notes + _notes(events))
+    arguments = found.fresh()
+    # The stages above have filled the caches of the function: this call traces and compiles nothing.
+    _timed(seconds, "first_run", lambda: jax.block_until_ready(call(*arguments[0], **arguments[1])))
+    return found
+
+
+def _timed(seconds: dict[str, float], step: str, action: Callable[[], Any]) -> Any:
+    start = perf_counter()
+    result = action()
+    seconds[step] = perf_counter() - start
+    return result
+
+
+def _notes(events: Iterable[_monitoring.Event]) -> tuple[str, ...]:
+    notes = []
+    if any(event.phase == "read" for event in events):
+        notes.append("The program came from the persistent cache: `compile` is the time of reading it.")
+    if jax.config.jax_disable_jit:
+        notes.append(
+            "`jax_disable_jit` is on: first run and later call ran one operation at a time, without the "
+            "program that was compiled."
+        )
+    return tuple(notes)
