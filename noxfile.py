@@ -132,23 +132,13 @@ def tests(session: nox.Session) -> None:
         python(session, "-m", "pytest", *session.posargs)
         return
     measuring = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "mark.measures" in p.read_text("utf-8")]
+    cover = ["--cov", "--cov-config=pyproject.toml"]
     python(
-        session, "-m", "pytest", "-n", "2", "-m", "not measures", "--durations=10", *COVERAGE, "--cov-report="
+        session, "-m", "pytest", "-n", "2", "-m", "not measures", "--durations=10", *cover, "--cov-report="
     )
     python(
-        session,
-        "-m",
-        "pytest",
-        "-m",
-        "measures",
-        *COVERAGE,
-        "--cov-append",
-        "--cov-fail-under=95",
-        *measuring,
+        session, "-m", "pytest", "-m", "measures", *measuring, *cover, "--cov-append", "--cov-fail-under=95"
     )
-
-
-COVERAGE = ["--cov", "--cov-config=pyproject.toml"]
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
