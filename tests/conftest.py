@@ -36,3 +36,12 @@ def sphinx():
             return json.loads(server.stdout.readline())
 
         yield build
+
+
+@pytest.fixture(autouse=True)
+def _coverage_goes_on():
+    """Give the trace function back: a debugger that a test starts takes it from the measurement of coverage."""
+    before = sys.gettrace()
+    yield
+    if sys.gettrace() is not before:
+        sys.settrace(before)
