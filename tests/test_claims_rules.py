@@ -1,5 +1,6 @@
 """What `tests/claims` refuses: a wrong twin that passes, or that fails for another reason than it names."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -61,3 +62,17 @@ def outcomes(tmp_path_factory):
 )
 def test_a_wrong_twin_must_fail_as_it_says(outcomes, twin, outcome):
     assert outcomes[twin] == outcome
+
+
+def marked(source, marker):
+    """Return the first argument of each decorator `pytest.mark.MARKER(…)` in a source."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args]
+    named = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == marker]
+    return {ast.literal_eval(call.args[0]) for call in named}
+
+
+@pytest.mark.parametrize("path", sorted(CLAIMS.glob("test_*.py")), ids=lambda path: path.stem)
+def test_each_file_has_a_wrong_twin_and_each_twin_a_claim(path):
+    claims, twins = (marked(path.read_text("utf-8"), marker) for marker in ("claim", "wrong_twin"))
+    assert twins, "a file of claims needs a wrong twin"
+    assert twins <= claims

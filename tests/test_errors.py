@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import pytest
 
 from jitguide import expect_error, explain
-from jitguide._errors import frames
+from jitguide._errors import entries, frames
 from jitguide._errors.entries import catalogue
 from jitguide._text import clean, first_sentence, jax_link
 
@@ -488,3 +488,10 @@ def test_a_leaked_tracer_is_explained_from_the_line_that_uses_it() -> None:
     assert caught.explanation.key == "leaked-tracer"
     assert caught.line is not None
     assert caught.line.text == "kept[0] + 1"
+
+
+def test_an_entry_that_lacks_a_field_is_named_with_its_file() -> None:
+    with pytest.raises(
+        ValueError, match=r"catalogue/arrays.toml: the entry 'ragged' needs title, cause, examples, "
+    ):
+        entries._entry("arrays", {"key": "ragged"})

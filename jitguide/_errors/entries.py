@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
+from dataclasses import MISSING, fields
 from importlib import resources
 from typing import Any
 
@@ -44,10 +45,15 @@ def catalogue() -> tuple[Entry, ...]:
 def entries(group: str) -> list[Entry]:
     """Return the entries of one group, which is the name of a file of the catalogue."""
     text = resources.files(__package__).joinpath("catalogue", f"{group}.toml").read_text(encoding="utf-8")
-    return [_entry(raw) for raw in tomllib.loads(text)["entry"]]
+    return [_entry(group, raw) for raw in tomllib.loads(text)["entry"]]
 
 
-def _entry(raw: dict[str, Any]) -> Entry:
+def _entry(group: str, raw: dict[str, Any]) -> Entry:
+    needed = (field.name for field in fields(Entry) if field.default is MISSING)
+    if missing := [name for name in needed if name not in raw]:
+        raise ValueError(
+            f"catalogue/{group}.toml: the entry {raw.get('key', 'without a key')!r} needs {', '.join(missing)}."
+        )
     lists = {name: tuple(value) for name, value in raw.items() if isinstance(value, list)}
     return Entry(
         **{
