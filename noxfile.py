@@ -127,18 +127,19 @@ def live(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def tests(session: nox.Session) -> None:
-    """Test the package, the extensions, the claims and the examples; `-- tests/test_watch.py` one file."""
-    if session.posargs:
+    """Test everything; `-- --full` with branch coverage and more generated examples; `-- tests/test_watch.py` one file."""
+    full = session.posargs == ["--full"]
+    if session.posargs and not full:
         python(session, "-m", "pytest", *session.posargs)
         return
-    measuring = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "mark.measures" in p.read_text("utf-8")]
+    # Both are for CI: following each branch takes a quarter of the time again, and so do the examples.
+    options = {"env": {"HYPOTHESIS_PROFILE": "ci"}} if full else {}
     cover = ["--cov", "--cov-config=pyproject.toml"]
-    python(
-        session, "-m", "pytest", "-n", "2", "-m", "not measures", "--durations=10", *cover, "--cov-report="
-    )
-    python(
-        session, "-m", "pytest", "-m", "measures", *measuring, *cover, "--cov-append", "--cov-fail-under=95"
-    )
+    first = [*cover, "--cov-report="] if full else []
+    then = [*cover, "--cov-append", "--cov-fail-under=95"] if full else []
+    measuring = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "mark.measures" in p.read_text("utf-8")]
+    python(session, "-m", "pytest", "-n", "2", "-m", "not measures", "--durations=10", *first, **options)
+    python(session, "-m", "pytest", "-m", "measures", *measuring, *then, **options)
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
@@ -364,7 +365,7 @@ CONSTRAINTS_HEAD = (
 # long and seldom fails is a part of its own.
 CI = {
     "first": [
-        "lint", "package", "lowest -- --quick", "tests", "docs -- --fresh", "docs -- -b epub",
+        "lint", "package", "lowest -- --quick", "tests -- --full", "docs -- --fresh", "docs -- -b epub",
         "docs -- -b singlehtml", "doctest", "linkcheck", "site", "bench -- --quick",
     ],
     "second": ["tests", "docs -- --fresh", "site -- --quick"],
