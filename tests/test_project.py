@@ -1,5 +1,7 @@
 """The project's own files: what they promise to tools and to newcomers."""
 
+from __future__ import annotations
+
 import ast
 import hashlib
 import json
@@ -258,3 +260,17 @@ def test_a_jax_that_is_too_old_is_refused_with_the_version_needed(tmp_path):
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert "jitguide needs JAX 0.10.2 or later, and this is JAX 0.4.30" in run.stderr
+
+
+def test_a_system_that_cannot_fork_is_sent_to_wsl():
+    class Session:
+        def error(self, message):
+            raise SystemExit(message)
+
+    tree = ast.parse((ROOT / "noxfile.py").read_text("utf-8"))
+    tree.body = [node for node in tree.body if getattr(node, "name", "") == "sphinx"]
+    space = {"os": object()}  # a module without `fork`, as on Windows
+    exec(compile(tree, "noxfile.py", "exec", flags=annotations.compiler_flag), space)
+    with pytest.raises(SystemExit, match="Windows does not have: run it in WSL"):
+        space["sphinx"](Session())
+    assert "on Windows, build the guide in WSL" in (ROOT / "README.md").read_text("utf-8")
