@@ -156,7 +156,8 @@ def test_an_unseeded_generator_is_noticed():
 
 
 @pytest.mark.parametrize(("fresh", "scale"), [(False, "0.1"), (True, "None")])
-def test_only_forked_programs_measure_briefly(fresh, scale):
+def test_only_forked_programs_measure_briefly(fresh, scale, monkeypatch):
+    monkeypatch.delenv("JITGUIDE_BUDGET_SCALE")
     text = "import os, jitguide\nprint(os.environ.get('JITGUIDE_BUDGET_SCALE'))"
     assert runner.run([runner.Job("x", text, fresh=fresh)])["x"].stdout.strip() == scale
 
