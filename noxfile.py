@@ -132,7 +132,7 @@ def tests(session: nox.Session) -> None:
     if session.posargs and not full:
         python(session, "-m", "pytest", *session.posargs)
         return
-    # Both are for CI: following each branch takes a quarter of the time again, and so do the examples.
+    # Both are for CI: together they add a quarter of the time or more.
     options = {"env": {"HYPOTHESIS_PROFILE": "ci"}} if full else {}
     cover = ["--cov", "--cov-config=pyproject.toml"]
     first = [*cover, "--cov-report="] if full else []
@@ -280,8 +280,7 @@ def lint(session: nox.Session) -> None:
     session.run("python", "tools/page_rules.py")
     session.run("python", "tools/repository.py", *([] if fix else ["--check"]))
     lint_scripts(session, fix=fix)
-    # mypy needs the types of JAX, NumPy and Sphinx: it reads them in the shared environment, and stays out of
-    # it, because the pages are executed again when a package there changes.
+    # mypy needs the types of JAX, NumPy and Sphinx, which are in the shared environment only.
     session.run("mypy", "--python-executable", env_python(session))
 
 

@@ -70,7 +70,7 @@ class Phases(Displayed, AsData):
             only a little faster, the gain is known roughly, and so is the number.
 
         Raises:
-            TypeError: `eager` is neither a number nor a function, or returns something that is no array.
+            TypeError: `eager` is neither a number nor a function, or returns something that is not an array.
             ValueError: `eager` is not a positive number of seconds, or its results disagree.
 
         Example:
