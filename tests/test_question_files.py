@@ -1,0 +1,56 @@
+"""The questions that users asked: two files of one form, with nothing in common."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+FILES = Path(__file__).parent / "questions"
+HALVES = {name: json.loads((FILES / f"{name}.json").read_text("utf-8")) for name in ("asked", "held_out")}
+ALL = [question for half in HALVES.values() for question in half]
+SOURCE = re.compile(r"[\w.-]+/[\w.-]+#\d+|https?://\S+")
+TYPES = {
+    "id": str,
+    "topic": str,
+    "question": str,
+    "source": str,
+    "year": int,
+    "facts": list,
+    "checked": str,
+}
+
+
+@pytest.mark.parametrize("question", ALL, ids=[q["id"] for q in ALL])
+def test_a_question_has_its_fields(question):
+    assert {name: type(value) for name, value in question.items()} == TYPES
+    assert re.fullmatch(r"q3-\d{3}", question["id"])
+    assert SOURCE.fullmatch(question["source"])
+    assert 2022 <= question["year"] <= 2026
+    assert 2 <= len(question["facts"]) <= 4
+    texts = [question["topic"], question["question"], question["checked"], *question["facts"]]
+    assert all(isinstance(text, str) and text and text == text.strip() for text in texts)
+    assert len(question["question"]) <= 250
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_a_file_is_sorted_and_written_in_one_way(name):
+    half = HALVES[name]
+    assert [q["id"] for q in half] == sorted(q["id"] for q in half)
+    text = (FILES / f"{name}.json").read_text("utf-8")
+    assert text == json.dumps(half, indent=1, ensure_ascii=False) + "\n"
+
+
+def test_no_question_stands_twice():
+    assert len({q["id"] for q in ALL}) == len(ALL)
+    assert len({q["question"] for q in ALL}) == len(ALL)
+    assert len({(q["source"], q["question"]) for q in ALL}) == len(ALL)
+
+
+def test_both_halves_cover_every_topic():
+    assert len(HALVES["held_out"]) >= 80
+    topics = {topic for topic, number in Counter(q["topic"] for q in ALL).items() if number >= 4}
+    assert len(topics) >= 17
+    for half in HALVES.values():
+        assert topics <= {q["topic"] for q in half}
