@@ -17,8 +17,6 @@ if jax.__version_info__ < _OLDEST_JAX:
         "Update it with `pip install --upgrade jax`; JAX 0.10 needs Python 3.11 or later."
     )
 
-import jitguide._jaxprs  # noqa: E402, F401 -- imports `jax.extend`: later, that makes JAX 0.12 compile everything again
-
 if TYPE_CHECKING:  # for type checkers and editors, which do not see what is imported on demand
     from jitguide._check.check import Findings as Findings
     from jitguide._check.check import check as check

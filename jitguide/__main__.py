@@ -6,6 +6,7 @@ import argparse
 import codecs
 import json
 import os
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -81,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _explain(options: argparse.Namespace) -> int:
     try:
-        text = _read(options.source)
+        text = _read(options.source, sys.stderr if options.json else sys.stdout)
     except OSError as error:
         return _fail(f"Cannot read {options.source}: {error.strerror}. {_NO_FILE}")
     if not text.strip():
@@ -91,9 +92,9 @@ def _explain(options: argparse.Namespace) -> int:
     return FOUND if found.found else UNKNOWN
 
 
-def _read(source: str) -> str:
+def _read(source: str, echo: Any) -> str:
     if source == "-":
-        return _standard_input()
+        return _standard_input(echo)
     # A message has spaces in it, and a misspelt name of a file hardly ever has.
     if not source or (any(c.isspace() for c in source) and not _is_file(source)):
         return source
@@ -107,13 +108,24 @@ def _is_file(name: str) -> bool:
         return False
 
 
-def _standard_input() -> str:
+def _standard_input(echo: Any) -> str:
+    """Return what stands on standard input; the output of a program that is piped in is passed on as it comes."""
     if sys.stdin is None:  # it was closed before Python started
         return ""
     if sys.stdin.isatty():
         sys.stderr.write("Paste the text and end it with Ctrl-D (on Windows: Ctrl-Z, Enter).\n")
-    stream = getattr(sys.stdin, "buffer", None)  # a stand-in for standard input may have text only
-    return _decoded(stream.read()) if stream else sys.stdin.read()
+    stream = getattr(sys.stdin, "buffer", None)  # a test may put text only in its place
+    if stream is None:
+        return sys.stdin.read()
+    lines = []
+    piped = stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    for line in stream:
+        lines.append(line)
+        if piped:
+            _write(line.decode(errors="replace"), echo)
+    if piped and lines:
+        _write("\n" if lines[-1].endswith(b"\n") else "\n\n", echo)
+    return _decoded(b"".join(lines))
 
 
 def _decoded(data: bytes) -> str:
@@ -123,12 +135,15 @@ def _decoded(data: bytes) -> str:
 
 
 def _print(result: Any, as_json: bool) -> None:
-    text = json.dumps(result.to_dict(), indent=2) if as_json else str(result)
+    _write(json.dumps(result.to_dict(), indent=2) if as_json else f"{result}", sys.stdout, "\n")
+
+
+def _write(text: str, stream: Any, end: str = "") -> None:
     try:
-        print(text, flush=True)  # noqa: T201 -- unlike `write`, it bears a closed standard output
+        print(text, end=end, file=stream, flush=True)
     except BrokenPipeError:
         # The reader, say `head`, has seen enough. What is left would fail once more when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _fail(message: str) -> int:

@@ -6,8 +6,10 @@ import functools
 import inspect
 import types
 import warnings
-from collections.abc import Iterable
-from typing import Any
+import weakref
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any, TypeVar
 
 import jax
 import jax.stages
@@ -15,6 +17,9 @@ import jax.stages
 from jitguide._jax import NO_OPTIONS, jit_options
 from jitguide._text import show
 
+# Where libraries keep the jitted function inside their own: `flax.nnx.jit`, `equinox.filter_jit`.
+_HELD = ("jitted_fn", "_cached")
+T = TypeVar("T")
 _STAGED = (jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled)
 
 
@@ -45,6 +50,18 @@ def require_function(caller: str, fn: Any, kind: str = "a function") -> None:
             f"{caller} needs {kind}, and `fn` is {show(fn)} of type {type(fn).__name__}, which cannot be "
             "called. Pass the function itself, not the result of calling it."
         )
+    refuse_ufunc(caller, fn)
+
+
+def refuse_ufunc(caller: str, fn: Any) -> None:
+    """Raise if `fn` has no weak references: JAX's caches need them, and a second `jax.jit` of it ends the process."""
+    try:
+        weakref.ref(fn)
+    except TypeError:
+        name = getattr(fn, "__name__", "fn")
+        kind = f"a {type(fn).__name__} has no weak references, which the caches of JAX need"
+        advice = f"Write it with `jnp.{name}`" if hasattr(jax.numpy, name) else f"Pass `lambda x: {name}(x)`"
+        raise TypeError(f"{caller} cannot jit `{name}`: {kind}. {advice}.") from None
 
 
 def is_watched(fn: Any) -> bool:
@@ -62,6 +79,52 @@ def is_jitted(fn: Any) -> bool:
     return hasattr(fn, "trace") and hasattr(fn, "lower")
 
 
+def _bound(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
+    """Return what a method or a partial calls and what it adds to the arguments; None for anything else.
+
+    By their attributes, because Equinox has classes of its own for both.
+    """
+    if hasattr(fn, "__func__") and hasattr(fn, "__self__"):
+        return fn.__func__, (fn.__self__,), {}
+    if hasattr(fn, "func") and hasattr(fn, "args") and hasattr(fn, "keywords"):
+        return fn.func, tuple(fn.args), dict(fn.keywords)
+    return None
+
+
+def held_in(fn: Any) -> str | None:
+    """Return the attribute in which a library's wrapper holds its jitted function; None for anything else."""
+    held = {} if isinstance(fn, types.FunctionType) else getattr(fn, "__dict__", {})
+    return next((name for name in _HELD if isinstance(held.get(name), jax.stages.Wrapped)), None)
+
+
+def shares_cache(fn: Any) -> bool:
+    """Return whether the jitted function in a wrapper serves other functions of the same name too, as Equinox's."""
+    return held_in(peeled(fn)[0]) == "_cached"
+
+
+def peeled(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Return what is inside of watchers, methods and partials, and the arguments bound on the way."""
+    fn, args, kwargs = unwatched(fn), tuple[Any, ...](), dict[str, Any]()
+    while found := _bound(fn):
+        fn, args, kwargs = unwatched(found[0]), (*found[1], *args), {**found[2], **kwargs}
+    return fn, args, kwargs
+
+
+def jitted_in(fn: Any) -> Any:
+    """Return the function of `jax.jit` that a call of `fn` reaches; None if there is none.
+
+    Example:
+        >>> import functools, jax
+        >>> power = jax.jit(pow, static_argnums=1)
+        >>> jitted_in(functools.partial(power, 3.0)) is power
+        True
+    """
+    inner = peeled(fn)[0]
+    if name := held_in(inner):
+        return getattr(inner, name)
+    return inner if is_jitted(inner) else None
+
+
 def reached(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Return the jitted function that a call of `fn` reaches, and the arguments bound on the way.
 
@@ -77,14 +140,67 @@ def reached(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         >>> reached(abs)
         (<built-in function abs>, (), {})
     """
-    inner, args, kwargs = unwatched(fn), tuple[Any, ...](), dict[str, Any]()
-    while inspect.ismethod(inner) or isinstance(inner, functools.partial):
-        if inspect.ismethod(inner):
-            inner, args = unwatched(inner.__func__), (inner.__self__, *args)
-        else:
-            args, kwargs = (*inner.args, *args), {**inner.keywords, **kwargs}
-            inner = unwatched(inner.func)
+    inner, args, kwargs = peeled(fn)
     return (inner, args, kwargs) if is_jitted(inner) else (unwatched(fn), (), {})
+
+
+def with_inner(wrapper: Any, inner: Callable[..., Any]) -> Any:
+    """Return a copy of a library's wrapper that calls `inner` in place of its jitted function."""
+    twin: Any = copy(wrapper)
+    kind: Any = type(wrapper)
+    if (
+        kind.__eq__ is object.__eq__
+    ):  # Flax finds the state of a call by its wrapper, so the copy must equal it
+        same = {
+            "__eq__": lambda self, other: other is self or other is wrapper,
+            "__hash__": lambda _: hash(wrapper),
+        }
+        twin.__class__ = type(kind.__name__, (kind,), same)
+    object.__setattr__(twin, held_in(wrapper) or "", inner)  # Equinox's modules are frozen
+    return twin
+
+
+class _LeftEarlyError(BaseException):
+    """Ends a call of a library's wrapper; nothing in between may catch it."""
+
+    result: Any = None
+
+
+def through(
+    fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], use: Callable[[Any, tuple[Any, ...], Any], T]
+) -> T:
+    """Return `use(jitted, args, kwargs)` for the function of `jax.jit` and the arguments that a call of `fn` reaches.
+
+    It looks through `watch`, methods, `functools.partial`, `equinox.filter_jit` and `flax.nnx.jit`. The last two turn
+    their arguments into others, and what they traced can be traced only during a call. So `use` runs inside
+    such a call, in place of the jitted function, and the call ends with it: nothing of the caller's is changed.
+
+    Where no jitted function is inside, `use` gets `fn`, not watched, and the arguments as they are.
+
+    Example:
+        >>> import functools, jax
+        >>> power = jax.jit(pow, static_argnums=1)
+        >>> through(functools.partial(power, 3.0), (2,), {}, lambda fn, args, kwargs: (fn is power, args))
+        (True, (3.0, 2))
+    """
+    inner, bound, named = peeled(fn)
+    if not held_in(inner):
+        if not is_jitted(inner):
+            return use(unwatched(fn), args, dict(kwargs))
+        return use(inner, (*bound, *args), {**named, **kwargs})
+    left = _LeftEarlyError()
+
+    def instead(*args: Any, **kwargs: Any) -> Any:
+        left.result = use(jitted_in(inner), args, kwargs)
+        raise left
+
+    try:
+        with_inner(inner, instead)(*bound, *args, **{**named, **kwargs})
+    except _LeftEarlyError as error:
+        if error is not left:
+            raise
+    result: T = left.result
+    return result
 
 
 def parameters_of(fn: Any) -> list[inspect.Parameter]:
@@ -134,57 +250,22 @@ def _copy_of(fn: Any) -> Any:
 
 
 def require_jitted(caller: str, fn: Any) -> None:
-    """Raise unless `fn` is a jitted function; `caller` is as for `require_function`."""
+    """Raise unless a jitted function is inside `fn`; `caller` is as for `require_function`."""
     require_function(caller, fn, "a jitted function")
-    if not isinstance(fn, jax.stages.Wrapped):
-        name = getattr(fn, "__name__", "")
-        jitted = f"jax.jit({name if name.isidentifier() else 'fn'})"
-        what = f"`{name}`" if name else f"`fn`, an object of type {type(fn).__name__},"
+    if jitted_in(fn) is not None:
+        return
+    name = getattr(fn, "__name__", "")
+    what = f"`{name}`" if name else f"`fn`, an object of type {type(fn).__name__},"
+    if hasattr(fn, "lower") or "jitted_fn" in getattr(fn, "__dict__", {}):  # `jax.pmap`, `nnx.cached_partial`
         raise TypeError(
-            f"{caller} needs a jitted function, and {what} is not jitted. "
-            f"Write {caller.replace('fn', jitted)}."
+            f"{caller} needs a jitted function, and {what} hides the one inside it, as those of `jax.pmap` do. "
+            "`with jitguide.watch():` around its calls counts what it compiles. A `jax.jit` of "
+            "`jax.shard_map` hides nothing."
         )
-
-
-def refuse_bound_method(fn: Any) -> None:
-    """Raise if `fn` is a jitted method that is bound to an object: `watch` cannot stand in its place."""
-    if isinstance(fn, types.MethodType) and isinstance(fn.__func__, jax.stages.Wrapped):
-        name = fn.__func__.__name__
-        raise TypeError(
-            f"watch(fn) needs the jitted function itself, and `{name}` is a method bound to an object. Watch "
-            "it where the class defines it: write `@watch` above the line with `jax.jit`."
-        )
-
-
-def static_names_in(static: Any, fn: Any) -> tuple[str, ...]:
-    """Return the names in `static`, checked against the parameters of `fn` and what jit holds static.
-
-    Raises:
-        TypeError: `static` holds something that is no name.
-        ValueError: A name is no parameter of `fn`, or jit traces it.
-    """
-    names = (static,) if isinstance(static, str) or not isinstance(static, Iterable) else tuple(static)
-    parameters = parameters_of(fn)
-    known = {p.name for p in parameters}
-    told = static_names(fn, parameters) if jit_options(fn) is not None else None
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(
-                f"`static` must hold names of parameters, and holds {name!r} of type {type(name).__name__}. "
-                'Write `static=["n"]`.'
-            )
-        if not parameters or (told is not None and name in told):
-            continue
-        open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
-        if name.partition("[")[0] not in known and not open_ended:
-            listed = ", ".join(f"`{p.name}`" for p in parameters)
-            raise ValueError(f"`static` holds {name!r}, and the parameters of the function are {listed}.")
-        if told is not None:
-            raise ValueError(
-                f"`static` holds {name!r}, and jit traces it. Leave it out, or make it static with "
-                f"`jax.jit(fn, static_argnames={name!r})`."
-            )
-    return names
+    jitted = f"jax.jit({name if name.isidentifier() else 'fn'})"
+    raise TypeError(
+        f"{caller} needs a jitted function, and {what} is not jitted. Write {caller.replace('fn', jitted)}."
+    )
 
 
 def hint_at_static(caller: str, error: TypeError) -> None:

@@ -12,6 +12,7 @@ import functools
 import html
 import math
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from importlib.resources import files
@@ -27,6 +28,7 @@ _VALUE = re.compile(
     rf"(×[\d.,]+|[\d.,]+{_UNIT})(?: ({_SPREAD}))?$"
 )  # 12 KiB, 1.2 ms (1.1–1.4 ms), ×3.1 (2.9–3.3)
 
+_COLUMNS = 80
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTE_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
@@ -89,6 +91,12 @@ def significant(value: float, digits: int = 2) -> str:
     return f"{rounded:.{max(places, 0)}f}"
 
 
+def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
+    """Return a text in lines of at most 80 columns, which begin with `first` and `rest`."""
+    wrap = textwrap.TextWrapper(_COLUMNS, first, rest, break_long_words=False, break_on_hyphens=False)
+    return wrap.wrap(text) or [first]
+
+
 @dataclass(frozen=True)
 class Table:
     """A table in two forms: aligned plain text, and an HTML fragment in which all text is escaped.
@@ -100,6 +108,8 @@ class Table:
         minor: Indices of the columns that HTML leaves out on a narrow screen.
         title: A line above the table.
         notes: Lines below the table.
+        below: Index of a column that plain text writes below each row, on lines of its own.
+        fit: Whether plain text has at most 80 columns: notes are wrapped, and the first column is cut.
 
     Example:
         >>> print(Table(["name", "time"], [["eager", "9 µs"], ["jit", "10 µs"]], numeric=[1]).text())
@@ -116,11 +126,19 @@ class Table:
     minor: Sequence[int] = ()
     title: str = ""
     notes: Sequence[str] = ()
+    below: int | None = None
+    fit: bool = False
 
     def text(self) -> str:
         """Return the table as plain text."""
-        cells = [[str(c) for c in row] for row in [self.header, *self.rows]]
+        rows = [[str(c) for c in row] for row in [self.header, *self.rows]]
+        cells = [[c for i, c in enumerate(row) if i != self.below] for row in rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        if self.fit and sum(widths) + 2 * len(widths) - 2 > _COLUMNS:
+            widths[0] = max(widths[0] - (sum(widths) + 2 * len(widths) - 2 - _COLUMNS), 8)
+            for row in cells:
+                row[0] = row[0] if len(row[0]) <= widths[0] else f"{row[0][: widths[0] - 1]}…"
+        indent = " " * (widths[0] + 2)
 
         def line(row: Sequence[str]) -> str:
             parts = [
@@ -129,7 +147,13 @@ class Table:
             ]
             return "  ".join(parts).rstrip()
 
-        return "\n".join([*([self.title] if self.title else []), *map(line, cells), *self.notes])
+        lines = [self.title] if self.title else []
+        for number, (row, whole) in enumerate(zip(cells, rows, strict=True)):
+            lines.append(line(row))
+            if number and self.below is not None and whole[self.below]:
+                lines += wrapped(whole[self.below], indent, indent)
+        notes = [part for note in self.notes for part in (wrapped(note) if self.fit else [note])]
+        return "\n".join([*lines, *notes])
 
     def html(self) -> str:
         """Return the table as an HTML fragment."""

@@ -26,6 +26,11 @@ PHASES = {  # the events of `jax.monitoring`; `_monitoring` first compares them 
     "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
     "/jax/core/compile/backend_compile_duration": "compile",
 }
+COMPILE_LOGGER = (
+    "jax._src.interpreters.pxla"  # tells the shapes of what is compiled; without it, they are left out
+)
+COMPILE_LOG = re.compile(r"with global shapes and types \((.*)\)\. Argument mapping")
+SHAPED = re.compile(r"ShapedArray\(([^()]*?\])[^()]*\)")
 CACHE_HIT = "/jax/compilation_cache/cache_hits"
 NO_OPTIONS = "JAX does not expose the jit options of this function"
 NO_FAST_PATH = "JAX does not expose the fast path of this function: a call that left it is listed as a hit."
@@ -71,6 +76,13 @@ def at_top_level() -> bool:
         return bool(_core.trace_ctx.is_top_level())
     except Exception:
         return not is_tracer(jax.device_put(0))
+
+
+@otherwise("")
+def transformation() -> str:
+    """Return what transforms this call, such as "vmap"; empty inside a trace. Without it, `watch` records no such call."""
+    names = {"BatchTrace": "vmap", "LinearizeTrace": "grad", "JVPTrace": "jvp"}
+    return names.get(type(_core.trace_ctx.trace).__name__, "")
 
 
 def is_tracer(value: Any) -> bool:

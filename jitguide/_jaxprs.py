@@ -11,9 +11,9 @@ from typing import Any
 
 from jitguide._jax import otherwise
 
-try:
-    import jax.extend.core
-    import jax.extend.source_info_util
+try:  # not from `jax.extend`, which imports Pallas: 25 ms, and new settings, for which JAX 0.12 compiles all again
+    from jax._src import core as _core
+    from jax._src import source_info_util as _source_info
 except ImportError:
     pass  # the functions below then do as they do without what they read
 
@@ -70,9 +70,9 @@ def constants(jaxpr: Any) -> list[Any]:
 
 
 @otherwise(None)
-def text_of(jaxpr: Any, *, lines: bool = False, scopes: bool = False) -> str:
-    """Return a jaxpr with the source line or the name stack of each equation. Without them, `stages` adds a note."""
-    return str(open_jaxpr(jaxpr).pretty_print(source_info=lines, name_stack=scopes, use_color=False))
+def text_of(jaxpr: Any) -> str:
+    """Return a jaxpr with the name stack of each equation. Without them, `stages` adds a note."""
+    return str(open_jaxpr(jaxpr).pretty_print(source_info=False, name_stack=True, use_color=False))
 
 
 @otherwise(("", ""))
@@ -100,7 +100,7 @@ def lines_of(equation: Any) -> list[tuple[str, int]]:
 
     Without them, `stages` adds a note and `check` names no line.
     """
-    text = jax.extend.source_info_util.summarize(equation.source_info, num_frames=50)
+    text = _source_info.summarize(equation.source_info, num_frames=50)
     return [(match[1], int(match[2])) for row in text.splitlines() if (match := _LINE.match(row))]
 
 
@@ -126,5 +126,5 @@ def in_scope(equation: Any, scope: str, params: dict[str, Any]) -> Any:
 
 def as_function(jaxpr: Any) -> Callable[..., Any]:
     """Return a jaxpr as a function of its flat arguments."""
-    function: Callable[..., Any] = jax.extend.core.jaxpr_as_fun(jaxpr)
+    function: Callable[..., Any] = _core.jaxpr_as_fun(jaxpr)
     return function

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -25,11 +27,12 @@ from jitguide._text import place
 
 _PING = "/jitguide/ping"
 UNNAMED = "<unnamed function>"  # what JAX calls an object with `__call__`
-# Frames of these folders are never the reader's own line.
-_NOT_THE_READER = tuple(
+# Frames of these folders are never your own line, those of other installed packages only if there is no other.
+_NOT_YOURS = tuple(
     os.path.dirname(os.path.abspath(path)) + os.sep  # noqa: PTH100, PTH120 - pathlib costs more per frame
     for path in (jax.__file__, __file__, contextlib.__file__)
 )
+_INSTALLED = f"{os.sep}site-packages{os.sep}"
 
 
 @dataclass(frozen=True)
@@ -41,25 +44,29 @@ class Event:
         function: The name of the function as JAX knows it, without `jit(...)`.
         seconds: How long it took.
         where: File and line of the reader's call, such as `train.py:12`; empty if unknown.
+        shapes: Of the arguments of an executable that was made while a `logged` block was open.
     """
 
     phase: str
     function: str
     seconds: float
     where: str = ""
+    shapes: str = ""
 
 
 class _Local(threading.local):
     def __init__(self) -> None:
-        self.open: list[list[Event]] = []
+        self.shapes = ""
         self.cache_hit = False
         self.pinged = False
-        self.misses: int | None = None
-        self.error: BaseException | None = None  # that was being handled when a trace began
+        # Of each trace that goes on: misses of JAX's cache, and the error that was being handled, when it began.
+        self.begun: list[tuple[int | None, BaseException | None]] = []
         self.failed: set[str] = set()  # functions whose last trace raised
 
 
 _local = _Local()
+# Lists that collect events: of this thread, and of this task of asyncio.
+_open: ContextVar[tuple[list[Event], ...]] = ContextVar("jitguide_open", default=())
 _lock = threading.Lock()
 _work: dict[str, int] = {}  # function -> how many phases ended, in all threads
 _verdict: bool | None = None  # of the self-test; None until it has run
@@ -79,16 +86,17 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
         _work[name] = _work.get(name, 0) + 1
         if phase == "compile":
             phase, _local.cache_hit = ("read" if _local.cache_hit else "compile"), False
-        if not _local.open:
+        shapes, _local.shapes = (_local.shapes, "") if phase in ("compile", "read") else ("", _local.shapes)
+        if not (lists := _open.get()):
             return
-        seen = Event(phase, name, float(seconds), _reader_line())
-        for events in _local.open:
+        seen = Event(phase, name, float(seconds), _your_line(), shapes)
+        for events in lists:
             events.append(seen)
 
 
 def _on_start(event: str, *_: object, **__: object) -> None:
     if _jax.PHASES.get(event) == "trace":
-        _local.misses, _local.error = _jax.trace_cache_misses(), sys.exc_info()[1]
+        _local.begun.append((_jax.trace_cache_misses(), sys.exc_info()[1]))
 
 
 def _was_reused(name: str) -> bool:
@@ -97,10 +105,10 @@ def _was_reused(name: str) -> bool:
     A trace that raises leaves an entry in that cache, so the next one is found there although it runs. JAX
     tells no more than a name, so the next one is the next of this name.
     """
-    ran_before, raises = name in _local.failed, sys.exc_info()[1] is not _local.error
-    _local.error = None
+    misses, error = _local.begun.pop() if _local.begun else (None, None)
+    ran_before, raises = name in _local.failed, sys.exc_info()[1] is not error
     (_local.failed.add if raises else _local.failed.discard)(name)
-    found = _local.misses is not None and _local.misses == _jax.trace_cache_misses()
+    found = misses is not None and misses == _jax.trace_cache_misses()
     return found and not (ran_before or raises)
 
 
@@ -113,13 +121,17 @@ def _plain_name(name: str) -> str:
     return name[4:-1] if name.startswith("jit(") and name.endswith(")") else name
 
 
-def _reader_line() -> str:
+def _your_line() -> str:
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith((*_NOT_THE_READER, "<frozen")):
+    found = None
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((*_NOT_YOURS, "<frozen")):
+            found = found or frame
+            if _INSTALLED not in file:
+                return place(file, frame.f_lineno)
         frame = frame.f_back
-    if frame is None:
-        return ""
-    return place(frame.f_code.co_filename, frame.f_lineno)
+    return place(found.f_code.co_filename, found.f_lineno) if found else ""
 
 
 def is_listening() -> bool:
@@ -140,19 +152,54 @@ def ensure_listening() -> None:
 
 @contextlib.contextmanager
 def recording() -> Iterator[list[Event]]:
-    """Collect the events of this thread in a list while the block runs."""
+    """Collect the events of this thread, or of this task of asyncio, in a list while the block runs."""
     events: list[Event] = []
-    _local.open.append(events)
+    _open.set((*_open.get(), events))
     try:
         yield events
     finally:
         # By identity: two empty lists are equal, and blocks may close in another order than they opened.
-        _local.open[:] = [other for other in _local.open if other is not events]
+        _open.set(tuple(other for other in _open.get() if other is not events))
 
 
-def open_lists() -> list[list[Event]]:
-    """Return the open lists of this thread; for callers that cannot afford a context manager."""
-    return _local.open
+def open_lists() -> ContextVar[tuple[list[Event], ...]]:
+    """Return the variable with the open lists; for callers that cannot afford a context manager."""
+    return _open
+
+
+class _Shapes(logging.Filter):
+    """Takes the shapes of a compile from JAX's log, and lets pass what was logged without it."""
+
+    users = 0
+    level = before = logging.WARNING
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if found := _jax.COMPILE_LOG.search(record.getMessage()):
+            _local.shapes = _jax.SHAPED.sub(r"\1", found[1]).rstrip(",")
+        return record.levelno >= self.level
+
+
+_shapes = _Shapes()
+
+
+@contextlib.contextmanager
+def logged() -> Iterator[None]:
+    """Let events of executables carry the shapes of their arguments, which only JAX's log tells."""
+    logger = logging.getLogger(_jax.COMPILE_LOGGER)
+    with _lock:
+        _shapes.users += 1
+        if _shapes.users == 1:
+            _shapes.level, _shapes.before = logger.getEffectiveLevel(), logger.level
+            logger.addFilter(_shapes)
+            logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        with _lock:
+            _shapes.users -= 1
+            if not _shapes.users:
+                logger.removeFilter(_shapes)
+                logger.setLevel(_shapes.before)
 
 
 def reported_name(fun: Callable[..., Any]) -> str:
@@ -165,6 +212,11 @@ def reported_name(fun: Callable[..., Any]) -> str:
 def work_on(function: str) -> int:
     """Return a number that grows with each phase that JAX does for functions of this name in any thread."""
     return _work.get(function, 0)
+
+
+def all_work() -> dict[str, int]:
+    """Return that number for each name that JAX reported since this module listens."""
+    return dict(_work)
 
 
 def can_count() -> bool:
@@ -184,7 +236,7 @@ def _self_test() -> bool | None:
     def jitguide_self_test() -> int:
         return 0
 
-    outer, _local.open = _local.open, []
+    token = _open.set(())
     try:
         with recording() as events, jax.log_compiles(False), jax.explain_cache_misses(False):
             jax.jit(jitguide_self_test).trace().lower().compile()
@@ -192,6 +244,6 @@ def _self_test() -> bool | None:
     except Exception:
         return None  # such as inside `jax.no_tracing()`: nothing was learned, so test again later
     finally:
-        _local.open = outer
+        _open.reset(token)
     phases = [e.phase.replace("read", "compile") for e in events if e.function == "jitguide_self_test"]
     return sorted(phases) == ["compile", "lower", "trace"]

@@ -5,6 +5,7 @@ import functools
 import html
 import json
 import math
+import random
 import sys
 import time
 
@@ -13,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import Comparison, Phases, Timing, check, phases, watch
+from jitguide import Phases, check, watch
+from jitguide._check import check as check_module
 from jitguide._check import jaxpr_scan, rules
 
 pytestmark = pytest.mark.measures
@@ -37,8 +39,7 @@ def test_a_clean_function_is_said_to_be_clean():
     findings = check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3), run=False)
     assert findings.kinds == ()
     assert repr(findings).splitlines()[0] == (
-        "<lambda>: nothing found. Looked at retraces, static values, captured constants, unrolled loops, "
-        "donation, host round trips."
+        "<lambda>: nothing found. Checked retraces, static values, captured constants,"
     )
     assert findings.notes == ()
     assert list(findings) == []
@@ -81,7 +82,7 @@ def test_an_unhashable_static_value_stops_the_rest():
     findings = check(jax.jit(lambda x, n: x, static_argnames="n"), ones(2), n=[1])
     assert findings.kinds == ("static",)
     assert findings.findings[0].sentence == "Static `n` = [1] is a list, which cannot be hashed."
-    assert repr(findings).endswith("Nothing else was looked at: it cannot be traced.")
+    assert repr(findings).endswith("Nothing else was checked: it cannot be traced.")
 
 
 def test_a_static_float_is_found():
@@ -265,9 +266,7 @@ def test_calls_back_to_python_are_found_and_never_run():
     assert findings.kinds == ("host round trip",)
     assert "`debug_callback`" in findings.findings[0].sentence
     assert findings.phases is None
-    assert findings.notes == (
-        "Break-even was not looked at: the function calls back to Python, so it was not run.",
-    )
+    assert findings.notes == ("It was not run: it calls back to Python.",)
     assert ran == []
 
 
@@ -294,22 +293,19 @@ def test_the_break_even_is_judged_on_costs():
 
 
 def timed_as(monkeypatch, jitted, plain):
-    """Let the engine find these seconds for every jitted and every plain call."""
-    timings = Timing("jit", (jitted,) * 20, 1, 1.0), Timing("eager", (plain,) * 20, 1, 1.0)
-    found = Comparison(timings, "jit", None, "cpu")
-    monkeypatch.setattr("jitguide._timing.first_call.compare", lambda *_, **__: found)
-    for module in ("jitguide._timing.phases", "jitguide._check.check"):
-        monkeypatch.setattr(f"{module}.time_alone", lambda *_, **__: jitted)
+    """Let every jitted and every plain call take these seconds."""
+    real = check_module._fastest
+
+    def fastest(fn, fresh, most):
+        return (jitted if most > check_module._MOST_PLAIN else plain), real(fn, fresh, 1)[1]
+
+    monkeypatch.setattr(check_module, "_fastest", fastest)
 
 
-@pytest.mark.parametrize(("plain", "pays"), [(1.0, False), (1.01, False), (1.15, True), (10.0, True)])
-def test_check_and_phases_agree_on_whether_jit_pays(monkeypatch, plain, pays):
-    def body(x):
-        return jnp.sin(x) * 2
-
+@pytest.mark.parametrize(("plain", "pays"), [(1.0, False), (0.9, False), (1.15, True), (10.0, True)])
+def test_a_clear_gain_pays(monkeypatch, plain, pays):
     timed_as(monkeypatch, 1.0, plain)
-    assert math.isfinite(phases(body, ones(3)).break_even(body)) is pays
-    assert (check(jax.jit(body), ones(3)).kinds == ()) is pays
+    assert (check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3)).kinds == ()) is pays
 
 
 def test_the_break_even_of_a_function_that_was_compiled_before_is_known(monkeypatch):
@@ -327,8 +323,22 @@ def test_a_plain_function_that_fails_leaves_the_break_even_unknown():
         return x + 1
 
     findings = check(only_traced, ones(3))
-    assert repr(findings).splitlines()[0].endswith("donation, host round trips.")
-    assert findings.notes == ("Break-even was not looked at: the plain function raised RuntimeError.",)
+    assert "host round trips." in " ".join(repr(findings).split())
+    assert findings.notes == (
+        "Break-even and agreement were not checked: the plain function raised RuntimeError: no arrays here",
+    )
+
+
+def test_findings_stay_when_the_plain_function_fails():
+    @functools.partial(jax.jit, static_argnames="lr")
+    def only_traced(x, lr):
+        if not isinstance(x, jax.core.Tracer):
+            raise RuntimeError("no arrays here. More.")
+        return x * lr
+
+    findings = check(only_traced, ones(3), lr=0.1)
+    assert findings.kinds == ("static",)
+    assert findings.notes[-1].endswith("raised RuntimeError: no arrays here.")
 
 
 def test_a_partial_of_a_jitted_function_is_checked_with_what_is_bound():
@@ -346,7 +356,7 @@ def test_without_jit_there_is_no_break_even():
         findings = check(jax.jit(lambda x: x * 2), ones(3))
     assert findings.kinds == ()
     assert findings.notes == (
-        "Break-even was not looked at: `jax_disable_jit` is on, so a jitted call runs one operation at a "
+        "It was not run: `jax_disable_jit` is on, so a jitted call runs one operation at a "
         "time. Switch it off.",
     )
 
@@ -359,24 +369,231 @@ def test_costs_are_measured_when_the_function_may_run():
     assert set(json.loads(json.dumps(findings.to_dict()))["phases"]) > {"trace", "compile", "steady"}
 
 
-def test_the_call_that_compiles_is_not_taken_for_a_plain_call():
+def test_the_body_runs_a_handful_of_times():
+    runs = []
+    check(jax.jit(lambda x: (runs.append(1), x + 1)[1]), ones(3))
+    assert len(runs) <= 6
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4])
+def test_a_slow_function_is_run_twice_without_jit(seconds):
     runs = []
 
     @jax.jit
-    def f(x):
+    def slow(x):
         if not isinstance(x, jax.core.Tracer):
-            runs.append(1)
-            time.sleep(1.1 if len(runs) == 1 else 0)  # longer than a plain call that is timed once only
+            runs.append(time.sleep(seconds))
         return x + 1
 
-    check(f, ones(3))
-    assert len(runs) > 2
+    check(slow, ones(3))
+    assert len(runs) == 2
+
+
+def act_time(x):
+    return x * time.time()
+
+
+def act_print(x):
+    print("tracing")
+    return x
+
+
+def act_numpy(x):
+    return x + np.random.rand()  # noqa: NPY002 -- the fault that is looked for
+
+
+RNG = np.random.default_rng(0)
+
+
+def act_generator(x):
+    return x + RNG.normal()
+
+
+def act_random(x):
+    return x + random.uniform(0, 1)
+
+
+KEPT = []
+
+
+def act_append(x):
+    KEPT.append(x * 2)
+    return x
+
+
+IMPURE = {
+    act_time: "`time.time` at test_check.py:",
+    act_print: "`print` at test_check.py:",
+    act_numpy: "`np.random`",
+    act_generator: "`RNG`",
+    act_random: "`random.uniform` at test_check.py:",
+    act_append: "stores a tracer in `KEPT`",
+}
+
+
+@pytest.mark.parametrize("fn", IMPURE, ids=lambda fn: fn.__name__)
+def test_an_impure_body_is_found(fn):
+    jitted = jax.jit(fn)
+    jitted(ones(3))  # also where its trace is cached
+    found = only(jitted, ones(3))
+    assert found.kind == "impure body"
+    assert IMPURE[fn] in found.sentence
+    KEPT.clear()
+
+
+LIMITS = [1.0, 2.0]
+
+
+def test_what_is_pure_is_not_mentioned():
+    def steady(x, key):
+        parts = []
+        for limit in LIMITS:
+            parts.append(jnp.minimum(x, limit))
+        return sum(parts) + jax.random.normal(key, x.shape) + jnp.asarray(np.arange(3.0), x.dtype)
+
+    assert check(jax.jit(steady), ones(3), jax.random.key(0), run=False).kinds == ()
+
+
+@pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey])
+def test_a_captured_key_is_found_and_one_that_is_passed_is_not(make):
+    key = make(0)
+    found = only(jax.jit(lambda x: x + jax.random.normal(key)), ones(3))
+    assert found.sentence == "The function captured `key`: it draws the same numbers in each call."
+    assert check(jax.jit(lambda x, key: x + jax.random.normal(key)), ones(3), key, run=False).kinds == ()
+    pair = jnp.asarray([1, 2], jnp.uint32)
+    assert check(jax.jit(lambda x: x + pair), ones(2), run=False).kinds == ()
+
+
+def test_an_unused_argument_is_found_unless_its_name_says_so():
+    found = only(jax.jit(lambda x, y: x), ones(3), ones(3))
+    assert found.sentence == "`y` is not used: its value does not reach the result."
+    assert check(jax.jit(lambda x, _y: x), ones(3), ones(3), run=False).kinds == ()
+    assert check(jax.jit(lambda x, y: x + y["a"]), ones(3), {"a": 1.0, "b": 2.0}, run=False).kinds == ()
+    assert check(jax.jit(lambda x, y: y), ones(3), ones(3), run=False).kinds == ("unused argument",)
+
+
+def test_a_donation_in_vain_is_found():
+    found = only(jax.jit(lambda x: x.sum(), donate_argnums=0), ones(3))
+    assert found.sentence == ("`x` is donated in vain: no result has the shape and dtype of its float32[3].")
+    assert check(jax.jit(lambda x: x * 2, donate_argnums=0), ones(3), run=False).kinds == ()
+
+
+def test_results_that_differ_without_jit_are_found(monkeypatch):
+    timed_as(monkeypatch, 1.0, 10.0)
+    fn = jax.jit(lambda x: x * (2 if isinstance(x, jax.core.Tracer) else 3))
+    found = check(fn, ones(3)).findings
+    assert [f.kind for f in found] == ["disagreement"]
+    assert "differ: up to 1.0 at a largest value of 3.0." in found[0].sentence
+
+
+def test_a_global_that_changed_after_the_trace_is_found(monkeypatch):
+    timed_as(monkeypatch, 1.0, 10.0)
+    fn = jax.jit(lambda x: x * LIMITS[1])
+    fn(ones(3))
+    monkeypatch.setattr(sys.modules[__name__], "LIMITS", [1.0, 5.0])
+    assert check(fn, ones(3)).kinds == ("disagreement",)
+
+
+ROUNDED = {
+    "a zero gradient": lambda x: {"w": x, "b": (x - x.mean()).sum()},
+    "bfloat16": lambda x: (x.astype("bfloat16") * 1.1 + 0.3) ** 3,
+    "nan": lambda x: jnp.log(-x),
+    "no arrays": lambda x: (),
+    "numbers of Python": lambda x: 1.5,
+    "keys": lambda x: jax.random.key(0),
+}
+
+
+@pytest.mark.parametrize("fn", ROUNDED.values(), ids=ROUNDED)
+def test_rounding_is_no_disagreement(monkeypatch, fn):
+    timed_as(monkeypatch, 1.0, 10.0)
+    assert "disagreement" not in check(jax.jit(fn), jnp.linspace(0.1, 9, 1000)).kinds
+
+
+def test_a_callback_in_a_branch_is_no_round_trip():
+    def guarded(x):
+        return jax.lax.cond(x.sum() < 0, lambda x: jax.pure_callback(np.sin, x, x), lambda x: x, x)
+
+    findings = check(jax.jit(guarded), ones(3))
+    assert "host round trip" not in findings.kinds
+    assert findings.plain is not None
+
+
+def test_a_reference_is_traced_and_not_run():
+    @jax.jit
+    def add(ref):
+        ref[...] += 1
+        return ref[...].sum()
+
+    ref = jax.new_ref(ones(3))
+    findings = check(add, ref)
+    assert findings.notes == ("It was not run: it takes a reference, whose array a run may change.",)
+    assert ref[...].tolist() == [1, 1, 1]
+
+
+def equinox_step():
+    eqx, optax = pytest.importorskip("equinox"), pytest.importorskip("optax")
+    model, optimizer = eqx.nn.MLP(3, 1, 8, 1, key=jax.random.key(0)), optax.adam(1e-3)
+
+    @eqx.filter_jit
+    def step(model, state, x):
+        x = eqx.error_if(x, jnp.any(jnp.isnan(x)), "NaN")
+        grads = eqx.filter_grad(lambda model: (jax.vmap(model)(x) ** 2).mean())(model)
+        updates, state = optimizer.update(grads, state, model)
+        return eqx.apply_updates(model, updates), state
+
+    return step, (model, optimizer.init(eqx.filter(model, eqx.is_array)), ones(8, 3))
+
+
+def nnx_step():
+    nnx, optax = pytest.importorskip("flax.nnx"), pytest.importorskip("optax")
+    model = nnx.Sequential(nnx.Linear(3, 8, rngs=nnx.Rngs(0)), nnx.Dropout(0.5, rngs=nnx.Rngs(1)))
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+
+    @nnx.jit
+    def step(model, optimizer, x):
+        loss, grads = nnx.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
+        optimizer.update(model, grads)
+        return loss
+
+    return step, (model, optimizer, ones(8, 3))
+
+
+def linen_step():
+    optax, nn = pytest.importorskip("optax"), pytest.importorskip("flax.linen")
+    from flax.training.train_state import TrainState
+
+    model = nn.Sequential([nn.Dense(8), nn.BatchNorm(use_running_average=True), nn.Dense(1)])
+    variables = model.init(jax.random.key(0), ones(8, 3))
+    state = TrainState.create(apply_fn=model.apply, params=variables, tx=optax.adamw(1e-3))
+
+    @jax.jit
+    def step(state, x):
+        grads = jax.grad(lambda params: (state.apply_fn(params, x) ** 2).mean())(state.params)
+        return state.apply_gradients(grads=grads)
+
+    return step, (state, ones(8, 3))
+
+
+@pytest.mark.parametrize("make", [equinox_step, nnx_step, linen_step])
+def test_a_sound_training_step_of_a_library_gives_no_alarm(monkeypatch, make):
+    timed_as(monkeypatch, 1.0, 10.0)
+    step, args = make()
+    findings = check(step, *args)
+    assert findings.findings == ()
+    assert findings.plain == 10.0, findings.notes
+    check(step, *args, calls=[args], run=False)
+
+
+def test_the_text_fits_into_80_columns():
+    found = check(jax.jit(lambda x, lr, y: x * lr, static_argnames="lr"), ones(2), lr=0.1, y=1.0)
+    assert max(map(len, repr(found).splitlines())) <= 80
 
 
 def test_shapes_may_stand_for_arrays():
     findings = check(jax.jit(lambda x: jnp.sin(x) * 2), jax.ShapeDtypeStruct((3,), "float32"))
     assert findings.kinds == ()
-    assert findings.notes[0].startswith("Break-even was not looked at: a `jax.ShapeDtypeStruct` has no numb")
+    assert findings.notes[0].startswith("It was not run: a `jax.ShapeDtypeStruct` has no numb")
     assert findings.phases is None
 
 
@@ -399,7 +616,7 @@ def test_findings_are_readable_as_text_html_and_data():
     lines = repr(findings).splitlines()
     assert lines[0] == "<lambda>: 1 finding"
     assert lines[1].startswith("1. static: Static `lr` = 0.1 is a float")
-    assert lines[2].endswith("(See learn/static-and-traced-values.)")
+    assert "(See learn/static-and-traced-values.)" in " ".join(repr(findings).split())
     assert html.escape("<lambda>: 1 finding") in findings._repr_html_()
     assert str(findings.findings[0]).startswith("static: Static")
     assert json.loads(json.dumps(findings.to_dict()))["findings"][0]["kind"] == "static"

@@ -194,11 +194,15 @@ def test_an_unknown_text_says_so_and_points_to_the_index() -> None:
     found = explain("the printer is on fire")
     assert not found.found
     assert found.key is None
-    assert repr(found) == (
+    assert found.foreign
+    assert repr(found) == "This is not an error of JAX: it names nothing of JAX."
+    unknown = explain("ValueError: the sharding of jit is purple")
+    assert (unknown.found, unknown.foreign) == (False, False)
+    assert repr(unknown) == (
         "This text matches no entry of the error catalogue.\n"
-        "Look through the error index of the guide: reference/errors"
+        "Page:  docs/reference/errors.md in the source of the guide, the error index"
     )
-    assert "reference/errors" in found._repr_html_()
+    assert "reference/errors" in unknown._repr_html_()
 
 
 def test_the_failing_line_decides_between_entries_with_one_message() -> None:
@@ -416,7 +420,8 @@ def test_an_explanation_shows_everything_the_entry_knows() -> None:
     text, page = repr(found), found._repr_html_()
     for part in (entry.title, entry.error, entry.cause, entry.cost, entry.page):
         assert part is not None
-        assert part in text
+        assert " ".join(part.split()) in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
     assert "x.at[0].set(1)" in text
     assert "x.at[0].set(1)" in page
     assert json.loads(json.dumps(found.to_dict()))["key"] == "item-assignment"

@@ -577,3 +577,49 @@ def test_a_callable_object_goes_by_its_class():
             return x * 2
 
     assert stages(Double(), X).name == "Double"
+
+
+def test_the_text_fits_into_80_columns_and_folds_lines_without_operations():
+    def long(params, x):
+        count = 0
+        count += 1
+        count += 2
+        count += 3
+        return {name: jnp.tanh(x @ leaf) * count for name, leaf in params.items() if leaf.shape == (8, 8)}
+
+    params = {f"layer_{i}": np.ones((8, 8), np.float32) for i in range(20)}
+    found = stages(jax.jit(long, donate_argnames="params"), params, np.ones((8, 8), np.float32))
+    text = repr(found)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "count += 2" not in text
+    assert text.count("     …") == 1
+    assert "donated: params['layer_0'], params['layer_1'], params['layer_10'] and 17 more" in " ".join(
+        text.split()
+    )
+
+
+@pytest.mark.parametrize("library", ["equinox", "nnx"])
+def test_a_function_that_a_library_jitted_is_shown_with_its_own_source(library):
+    if library == "equinox":
+        jit = pytest.importorskip("equinox").filter_jit
+    else:
+        jit = pytest.importorskip("flax.nnx").jit
+
+    @jit
+    def doubled_sine(x):
+        return jnp.sin(x) * 2
+
+    found = stages(doubled_sine, jnp.ones(3))
+    assert "doubled_sine" in repr(found)
+    sine = next(e for e in found.equations if e.primitive == "sin")
+    assert "jnp.sin(x) * 2" in found.source.lines[sine.line - 1].text
+
+
+def test_a_long_difference_is_cut():
+    def many(x):
+        return [jnp.sin(x + i) for i in range(80)]
+
+    difference = stages(jnp.cos, 1.0).diff(stages(many, 1.0))
+    assert len(repr(difference).splitlines()) < 300
+    assert "more lines: see `lines['jaxpr']`" in repr(difference)
+    assert len(difference.lines["jaxpr"]) > 100

@@ -254,7 +254,7 @@ ROWS = {
         lambda f: f(Config(ones(4), "b")),
         COMPILED,
         "static field",
-        "x",
+        "x.mode",
     ),
     "same static value": (tagged, [lambda f: f(1.0, 2)], lambda f: f(1.0, 2), HIT, None, None),
     "another static value": (
@@ -296,7 +296,7 @@ ROWS = {
         lambda f: f(1.0, Frozen(2)),
         COMPILED,
         "static value",
-        "tag",
+        "tag.k",
     ),
     "static member of an Enum": (
         tagged,
@@ -739,16 +739,22 @@ def test_a_call_that_raises_is_recorded_and_raises():
     assert f.compiles == 0
 
 
-@pytest.mark.parametrize(
-    "transform", [jax.jit, jax.grad, jax.vmap, lambda f: functools.partial(jax.eval_shape, f)]
-)
-def test_calls_inside_another_transformation_pass_through(transform):
+@pytest.mark.parametrize("transform", [jax.jit, lambda f: functools.partial(jax.eval_shape, f)])
+def test_calls_inside_another_trace_pass_through(transform):
     f = watch(jax.jit(lambda x: x * 2.0))
-    outer = transform(lambda x: f(x))
-    outer(ones(3) if transform is jax.vmap else 1.0)
+    transform(lambda x: f(x))(1.0)
     assert f.calls == ()
     f(1.0)
     assert len(f.calls) == 1
+
+
+@pytest.mark.parametrize(("transform", "name"), [(jax.grad, "grad"), (jax.vmap, "vmap")])
+def test_calls_under_a_transformation_count_where_they_compile(transform, name):
+    f = watch(jax.jit(lambda x: (x * 17.0).sum()))
+    for n in (2, 2, 3):
+        transform(f)(ones(n) if name == "grad" else jnp.ones((n, 3)))
+    f.assert_compiles(2)
+    assert f.last.reason.sentence == f"`<lambda>` was called under `{name}`, which compiles it for itself"
 
 
 def test_an_inner_jit_of_the_same_name_does_not_count_twice():
@@ -812,9 +818,10 @@ def test_the_table_folds_hits_and_says_why():
         f(ones(n))
     text = [line for line in repr(f).splitlines() if not line.startswith("new function")]
     assert text[0] == "twice: 5 calls (3 hit, 2 compiled)"
-    assert text[3].startswith("2–4   hit, 3 times")
-    assert text[4].endswith("`x` changed shape, float32[3] → float32[5]")
-    assert text[5] == "shape: jit compiles once per shape. Pad to a few sizes, or mask."
+    assert text[4].startswith("2–4   hit, 3 times")
+    assert text[7].strip() == "`x` changed shape, float32[3] → float32[5]"
+    assert text[-1] == "shape: jit compiles once per shape. Pad to a few sizes, or mask."
+    assert max(map(len, text)) <= 80
 
 
 def test_the_html_escapes_names():
@@ -838,9 +845,9 @@ def test_the_table_folds_calls_without_a_fast_path_and_cuts_what_nobody_reads():
     f = watch(twice())
     f.__name__ = "many"
     for _ in range(50):
-        f._add("compiled", 0.0)
+        f._add("compiled", 0.0, {}, None)
     lines = repr(f).splitlines()
-    assert len(lines) == 2 + 41
+    assert len(lines) == 2 + 41 + 1
     assert lines[22].startswith("…")
     assert "10 calls" in lines[22]
 
@@ -853,11 +860,9 @@ def test_assert_compiles_gives_the_reasons():
     f(ones(2))
     with pytest.raises(AssertionError) as caught:
         f.assert_compiles(1)
-    first, *_, last = str(caught.value).splitlines()
+    first, *_ = str(caught.value).splitlines()
     assert first == "`twice` compiled in 2 of 2 calls; expected: 1."
-    assert last.startswith(
-        "  call 2: `x` changed shape, float32[1] → float32[2]: jit compiles once per shape."
-    )
+    assert "  call 2: x: float32[2]\n    `x` changed shape, float32[1] → float32[2]" in str(caught.value)
     with pytest.raises(AssertionError, match=r"traced in 2 of 2 calls; expected: 0"):
         f.assert_traces(0)
     f.reset()
@@ -909,12 +914,6 @@ def test_blocks_nest():
     assert (outer.compiles, inner.compiles) == (2, 1)
 
 
-def test_a_watched_function_is_a_context_manager_too():
-    with watch(twice()) as f:
-        f(1.0)
-    assert f.compiles == 1
-
-
 def test_assert_compiles_as_a_block():
     f, x = jax.jit(_shift, static_argnames="by"), ones(3)
     with assert_compiles(1):
@@ -951,16 +950,10 @@ def test_what_cannot_be_watched_is_refused_in_words(fn, message):
     assert message in str(caught.value)
 
 
-def test_a_compiled_program_and_a_bound_method_are_refused_in_words():
+def test_a_compiled_program_is_refused_in_words():
     compiled = jax.jit(_square).lower(1.0).compile()
     with pytest.raises(TypeError, match="is a Compiled object, which stands for one program"):
         watch(compiled)
-
-    class Model:
-        apply = jax.jit(_shift)
-
-    with pytest.raises(TypeError, match=r"above the line with `jax\.jit`"):
-        watch(Model().apply)
 
 
 def test_a_watched_function_may_be_watched_again():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import math
+import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -11,12 +15,13 @@ import jax
 import jax.stages
 
 from jitguide._arguments import refuse_deleted
-from jitguide._check import inputs, jaxpr_scan, rules
+from jitguide._callables import fresh_jit, held_in, peeled, through
+from jitguide._check import faults, inputs, jaxpr_scan, purity, rules
 from jitguide._check.rules import Finding
 from jitguide._display import AsData, Table, duration
-from jitguide._jax import NO_OPTIONS, jit_options
-from jitguide._timing.compare import time_alone
-from jitguide._timing.first_call import FirstCall, first_call
+from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options
+from jitguide._text import clean, first_sentence
+from jitguide._timing.first_call import first_call
 from jitguide._timing.phases import Phases, phases_of
 from jitguide._watch.signature import Signature
 
@@ -26,14 +31,17 @@ LOOKED_AT = (
     "captured constants",
     "unrolled loops",
     "donation",
+    "unused arguments",
+    "random keys",
+    "side effects",
     "host round trips",
     "break-even",
+    "agreement with the plain function",
 )
-_NO_BREAK_EVEN = "Break-even was not looked at: {}"
 # Seconds for timing a jitted call, and as many for a plain one.
-_BUDGET = 0.02
-# A plain call this slow is not repeated for a better figure.
-_LONG = 1.0
+_BUDGET = 0.05
+# The body of a plain call may write files or count steps, so it runs a handful of times at most.
+_MOST_CALLS, _MOST_PLAIN = 1000, 3
 
 
 @dataclass(frozen=True)
@@ -76,16 +84,18 @@ class Findings(AsData):
     def _title(self) -> str:
         count = len(self.findings)
         if not count:
-            looked_at = [what for what in LOOKED_AT if self.plain is not None or what != "break-even"]
-            return f"{self.function}: nothing found. Looked at {', '.join(looked_at)}."
+            checked = LOOKED_AT if self.plain is not None else LOOKED_AT[:-2]
+            return f"{self.function}: nothing found. Checked {', '.join(checked)}."
         return f"{self.function}: {count} finding{'s' if count > 1 else ''}"
 
     def __repr__(self) -> str:
-        lines = [
-            f"{i}. {f.kind}: {f.sentence}\n   {f.advice} (See {f.page}.)"
-            for i, f in enumerate(self.findings, 1)
+        lines = [f"{i}. {f}" for i, f in enumerate(self.findings, 1)]
+        texts = [
+            (self._title(), ""),
+            *((line, "   ") for line in lines),
+            *((note, "") for note in self._notes()),
         ]
-        return "\n".join([self._title(), *lines, *self._notes()])
+        return "\n".join(textwrap.fill(text, 80, subsequent_indent=indent) for text, indent in texts)
 
     def _repr_html_(self) -> str:
         header = ["finding", "what", "what to do", "page"]
@@ -101,11 +111,11 @@ def check(
     run: bool = True,
     **kwargs: Any,
 ) -> Findings:
-    """Return what in a jitted function costs time or memory for nothing, found from example calls.
+    """Return avoidable costs and silent faults of a jitted function, found from example calls.
 
-    Donated example arguments are copied first, so they stay usable. A function that calls back to Python is
-    traced and lowered, never run. To find after how many calls jit pays off, the function is compiled once
-    more, as by `phases`, and timed beside the plain one.
+    The body is traced twice, and then run a handful of times without jit: to compare the results, and to find
+    after how many calls jit pays off. Donated example arguments are copied first, so they stay usable. A
+    function that calls back to Python is traced and lowered, never run.
 
     Args:
         fn: A jitted function.
@@ -128,79 +138,106 @@ def check(
         >>> check(double, jnp.ones(3), calls=[(jnp.ones(4),)], run=False).kinds
         ('retrace',)
     """
-    jitted, bound, named = inputs.unwrap(fn)
-    taken = inputs.taken_as_options(jitted, calls, run)
-    examples = [bound + call for call in inputs.validated(calls)]
+    inputs.validate(fn)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Some donated buffers were not usable")  # it is a finding
+        return _checked(fn, args, calls, run, kwargs)
+
+
+def _checked(fn: Any, args: Any, calls: Any, run: bool, kwargs: dict[str, Any]) -> Findings:
+    notes = inputs.taken_as_options(peeled(fn)[0], calls, run)
+    examples = inputs.validated(calls)
     if args or kwargs or not examples:
-        examples.insert(0, bound + args)
-    kwargs = {**named, **kwargs}
-    signatures = [inputs.signature(jitted, example, kwargs, taken) for example in examples]
-    name, first, signature = getattr(jitted, "__name__", "fn"), examples[0], signatures[0]
-    found, notes = [*rules.retraces(name, signatures), *rules.statics(signatures)], taken
+        examples.insert(0, args)
+    signatures = [
+        through(fn, example, kwargs, lambda jitted, a, k: inputs.signature(jitted, a, k, notes))
+        for example in examples
+    ]
+    return through(fn, examples[0], kwargs, functools.partial(_check, fn, signatures, notes, run))
+
+
+def _check(
+    fn: Any, signatures: list[Signature], notes: list[str], run: bool, jitted: Any, args: Any, kwargs: Any
+) -> Findings:
+    fn = peeled(fn)[0]
+    name, signature = getattr(fn, "__name__", "fn"), signatures[0]
+    found = [*rules.retraces(name, signatures)]
+    own = held_in(fn) is None  # the arguments inside a library's wrapper are not those that you wrote
+    found += rules.statics(signatures) if own else ()
     if not all(rules.is_hashable(a.value) for a in signature.arguments.values() if a.static):
-        notes.append("Nothing else was looked at: it cannot be traced.")
+        notes = [*notes, "Nothing else was checked: it cannot be traced."]
         return Findings(name, tuple(found), notes=tuple(notes))
-    traced = jitted.trace(*first, **kwargs)
-    found += _found_in_the_trace(jitted, signature, traced)
-    notes += _blind_spots(jitted, traced.jaxpr)
+    fresh, unknown = fresh_jit(jitted)
+    traced, acts = purity.observed(fn, lambda: fresh.trace(*args, **kwargs))
+    found += _found_in_the_trace(fn, jitted, signature, traced, own)
+    found += faults.purities(fn, acts)
+    notes = [*notes, *unknown, *_blind_spots(jitted, traced.jaxpr)]
     if not run:
         return Findings(name, tuple(found), notes=tuple(notes))
-    if hidden := _why_not_run(traced.jaxpr, first, kwargs):
-        return Findings(name, tuple(found), notes=(*notes, _NO_BREAK_EVEN.format(hidden)))
-    refuse_deleted((first, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
-    phases, plain, hidden = _timed(jitted, first, kwargs)
-    if plain is None:
-        notes = [*notes, _NO_BREAK_EVEN.format(hidden)]
+    if hidden := _why_not_run(traced.jaxpr, args, kwargs):
+        return Findings(name, tuple(found), notes=(*notes, f"It was not run: {hidden}"))
+    refuse_deleted((args, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
+    call = first_call(jitted, args, kwargs)
+    steady, result = _fastest(call.fn, call.fresh, _MOST_CALLS)
+    if (calls := fast_path_size(jitted)) and calls():  # it was called before, maybe when a global was another
+        _, result = _fastest(jitted, call.fresh, 1)
+    phases, plain = phases_of(call, steady), None
+    if (function := getattr(jitted, "__wrapped__", None)) is None:
+        notes.append("The plain function was not run: JAX does not expose it.")
     else:
-        found += rules.break_even(phases, plain)
+        try:
+            _, expected = _fastest(function, call.fresh, 1)  # it compiles each of the operations
+            plain, _ = _fastest(function, call.fresh, _MOST_PLAIN)
+            found += [*faults.disagreement(result, expected), *rules.break_even(phases, plain)]
+        except Exception as error:  # what works on tracers may fail on arrays
+            said = f"{type(error).__name__}: {first_sentence(clean(str(error)))}".rstrip(": ")
+            notes.append(f"Break-even and agreement were not checked: the plain function raised {said}")
     return Findings(name, tuple(found), phases, plain, (*notes, *phases.notes))
 
 
-def _found_in_the_trace(jitted: Any, signature: Signature, traced: Any) -> Iterator[Finding]:
-    yield from rules.carries(signature, traced)
-    yield from rules.constants(jitted, traced)
+def _found_in_the_trace(
+    fn: Any, jitted: Any, signature: Signature, traced: Any, own: bool
+) -> Iterator[Finding]:
+    yield from rules.constants(fn, traced)
+    yield from faults.keys(fn, traced)
     yield from rules.unrolled(traced)
-    yield from rules.donation(jitted, signature, traced.lower())
     yield from rules.host(jaxpr_scan.host_calls(traced.jaxpr))
+    if own:
+        lowered = traced.lower()
+        yield from rules.carries(signature, traced)
+        yield from rules.donation(jitted, signature, traced, lowered)
+        yield from faults.unused(signature, traced)
 
 
 def _blind_spots(fn: Any, jaxpr: Any) -> Iterator[str]:
     """Yield a note for each rule that lacks what JAX keeps private."""
     if jit_options(fn) is None:
-        yield f"{NO_OPTIONS}, so static values were not looked at."
+        yield f"{NO_OPTIONS}, so static values were not checked."
     if not jaxpr_scan.knows_places(jaxpr):
-        yield "Unrolled loops were not looked at: JAX does not expose the lines that an operation came from."
+        yield "Unrolled loops were not checked: JAX does not expose the lines that an operation came from."
 
 
-def _timed(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Phases, float | None, str]:
-    """Return the phases, the seconds of a plain call, and why these are not known if they are not."""
-    call = first_call(fn, args, kwargs)
-    steady = time_alone(call.fn, call.fresh, once=call.donates, budget=_BUDGET)
-    plain = getattr(fn, "__wrapped__", None)
-    if plain is None:
-        return phases_of(call, steady), None, "JAX does not expose the plain function."
-    try:
-        return phases_of(call, steady), _seconds_of_plain(plain, call, steady), ""
-    except Exception as error:  # what works on tracers may fail on arrays
-        return phases_of(call, steady), None, f"the plain function raised {type(error).__name__}."
-
-
-def _seconds_of_plain(plain: Callable[..., Any], call: FirstCall, steady: float) -> float:
-    for _ in range(2):  # the first call compiles each of the operations
-        args, kwargs = call.fresh()
+def _fastest(fn: Callable[..., Any], fresh: Callable[[], Any], most: int) -> tuple[float, Any]:
+    """Return the seconds of the fastest of at most so many calls, which load disturbs least, and a result."""
+    best = spent = math.inf
+    for number in range(most):
+        args, kwargs = fresh()
         start = perf_counter()
-        jax.block_until_ready(plain(*args, **kwargs))
+        result = jax.block_until_ready(fn(*args, **kwargs))
         seconds = perf_counter() - start
-        if seconds < _LONG:
-            return call.seconds_of(plain, steady, check=None, budget=_BUDGET)
-    return seconds
+        best, spent = min(best, seconds), seconds + (spent if number else 0)
+        if spent > _BUDGET:
+            break
+    return best, result
 
 
 def _why_not_run(jaxpr: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     if jaxpr_scan.host_calls(jaxpr):
-        return "the function calls back to Python, so it was not run."
+        return "it calls back to Python."
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves((args, kwargs))):
         return "a `jax.ShapeDtypeStruct` has no numbers. Pass an array of that shape."
+    if any("Ref" in type(leaf).__name__ for leaf in jax.tree.leaves((args, kwargs))):
+        return "it takes a reference, whose array a run may change."
     if jax.config.jax_disable_jit:
         return "`jax_disable_jit` is on, so a jitted call runs one operation at a time. Switch it off."
     return ""

@@ -6,23 +6,21 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from jitguide._callables import parameters_of, reached, require_jitted
+from jitguide._callables import parameters_of, require_jitted
 from jitguide._check import rules
 from jitguide._jax import at_top_level, jit_options
 from jitguide._text import show
 from jitguide._watch.signature import Signature, signature_of
 
 
-def unwrap(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Return the jitted function, and the arguments that are bound to it."""
-    fn, bound, named = reached(fn)
+def validate(fn: Any) -> None:
+    """Raise unless a jitted function is inside `fn` and nothing is being traced."""
     require_jitted("check(fn, ...)", fn)
     if not at_top_level():
         raise RuntimeError(
             "check(fn, ...) compiles and runs the function, which cannot be done inside a function that is "
             "being traced. Call it outside of jit, grad and vmap."
         )
-    return fn, bound, named
 
 
 def taken_as_options(fn: Callable[..., Any], calls: Any, run: Any) -> list[str]:

@@ -37,13 +37,20 @@ class Repeats(NamedTuple):
     chained: bool
 
 
-def host_calls(jaxpr: Any) -> list[tuple[str, bool]]:
-    """Return name and loop flag of each equation that calls back to Python."""
-    return [
-        (equation.primitive.name, in_loop)
-        for equation, in_loop in equations(jaxpr)
-        if any(part in equation.primitive.name for part in _HOST)
-    ]
+def host_calls(jaxpr: Any, in_loop: bool = False) -> list[tuple[str, bool]]:
+    """Return name and loop flag of each equation that calls back to Python whenever the program runs.
+
+    A branch of `cond` may never run: checks such as `equinox.error_if` call back only where they fail.
+    """
+    found = []
+    for equation in open_jaxpr(jaxpr).eqns:
+        name = equation.primitive.name
+        if any(part in name for part in _HOST):
+            found.append((name, in_loop))
+        elif name != "cond":
+            loops = in_loop or name in ("scan", "while")
+            found += [call for body in bodies(equation) for call in host_calls(body, loops)]
+    return found
 
 
 def unrolled(jaxpr: Any) -> Repeats | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,14 +11,15 @@ import jax
 
 from jitguide import _jaxprs
 from jitguide._callables import parameters_of
-from jitguide._check import jaxpr_scan
+from jitguide._check import jaxpr_scan, purity
 from jitguide._display import AsData, duration, significant, size
 from jitguide._stages.compiled_info import short_type
 from jitguide._text import show
 from jitguide._timing.phases import Phases
 from jitguide._watch.reasons import COMPILE, TRACE, Reason
 from jitguide._watch.signature import Leaf, Signature
-from jitguide._watch.signature_diff import by_identity, differences, reason_for
+from jitguide._watch.signature_diff import differences, reason_for
+from jitguide._watch.static_diff import by_identity
 
 # Below one MiB neither a copy of an array in the program nor a second buffer is worth a change.
 WORTH_BYTES = 2**20
@@ -31,6 +31,10 @@ PAGES = {
     "constant": "howto/captured-constants",
     "unrolled loop": "howto/slow-first-call",
     "donation": "howto/out-of-memory",
+    "unused argument": "learn/arguments",
+    "captured key": "howto/random-keys",
+    "impure body": "learn/purity",
+    "disagreement": "howto/different-results",
     "host round trip": "learn/how-much-to-jit",
     "break-even": "howto/slower-with-jit",
 }
@@ -63,7 +67,7 @@ def retraces(name: str, signatures: Sequence[Signature]) -> Iterator[Finding]:
             found.setdefault((reason.kind, reason.argument), []).append(reason)
     for reasons in found.values():
         count = f"It makes {len(reasons)} of {len(signatures)} example calls compile again."
-        yield _finding("retrace", f"{reasons[0].sentence}. {count}", _capital(reasons[0].advice))
+        yield finding("retrace", f"{reasons[0].sentence}. {count}", _capital(reasons[0].advice))
 
 
 def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:
@@ -73,19 +77,19 @@ def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:
         if not argument.static:
             continue
         if not is_hashable(value):
-            yield _finding(
+            yield finding(
                 "static",
                 f"Static `{name}` = {show(value)} is a {type(value).__name__}, which cannot be hashed.",
                 "Pass a tuple or a frozen dataclass, or make it an ordinary argument.",
             )
         elif isinstance(value, float):
-            yield _finding(
+            yield finding(
                 "static",
                 f"Static `{name}` = {value!r} is a float: each value of it compiles another program.",
                 "Make it an ordinary argument, unless it has only a few values.",
             )
         elif not callable(value) and by_identity(value):
-            yield _finding(
+            yield finding(
                 "static",
                 f"Static `{name}` is a `{type(value).__name__}`, which compares by identity: an equal object "
                 "compiles again, and a changed one does not.",
@@ -114,7 +118,7 @@ def carries(signature: Signature, traced: Any) -> Iterator[Finding]:
             continue
         for leaf, out in zip(first.leaves, leaves, strict=True):
             if leaf.weak and not getattr(out, "weak_type", False):
-                yield _finding(
+                yield finding(
                     "retrace",
                     f"`{first.name}{leaf.path}` is a weakly typed {leaf.type} ({leaf.origin}), and the "
                     "result that looks like it is strongly typed: feeding it back compiles a second program.",
@@ -131,21 +135,17 @@ def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     """Find large arrays that the function captured instead of receiving them."""
     large = [c for c in _jaxprs.constants(traced.jaxpr) if c.nbytes >= WORTH_BYTES]
     if large:
-        names = _captured_names(fn)
-        texts = [f"{names.get(id(c), 'an array')} {short_type(c)} ({size(c.nbytes)})" for c in large]
-        yield _finding(
+        names = {id(value): name for name, value in purity.captured(fn).items()}
+        texts = [f"{named(names, c, 'an array')} {short_type(c)} ({size(c.nbytes)})" for c in large]
+        yield finding(
             "constant",
             f"The program contains {', '.join(texts[:3])}{' and more' if len(texts) > 3 else ''}.",
             "Pass it as an argument: a constant is copied into the program, and a new value is not seen.",
         )
 
 
-def _captured_names(fn: Callable[..., Any]) -> dict[int, str]:
-    try:
-        found = inspect.getclosurevars(getattr(fn, "__wrapped__", fn))
-    except (TypeError, ValueError):
-        return {}
-    return {id(value): f"`{name}`" for name, value in {**found.globals, **found.nonlocals}.items()}
+def named(names: dict[int, str], value: Any, what: str) -> str:
+    return f"`{names[id(value)]}`" if id(value) in names else what
 
 
 def unrolled(traced: Any) -> Iterator[Finding]:
@@ -156,7 +156,7 @@ def unrolled(traced: Any) -> Iterator[Finding]:
         place = jaxpr_scan.where(run.first)
         begin = f"`{run.first.primitive.name}`{f' at {place}' if place else ''}"
         remedy = "`jax.lax.fori_loop` or `scan`" if run.chained else "`jax.vmap`: no copy needs another one"
-        yield _finding(
+        yield finding(
             "unrolled loop",
             f"The program contains {what}, from {begin} on, as a Python loop leaves them.",
             f"Compile time grows with the copies. Try {remedy}, and measure both.",
@@ -172,16 +172,25 @@ def option(kind: str, fn: Callable[..., Any], signature: Signature, name: str) -
     return f"{kind}_argnames={name!r}"
 
 
-def donation(fn: Callable[..., Any], signature: Signature, lowered: Any) -> Iterator[Finding]:
+def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered: Any) -> Iterator[Finding]:
     """Find arguments whose memory a result could take over."""
     leaves = [(a.name, leaf) for a in signature.arguments.values() if not a.static for leaf in a.leaves]
     infos = jax.tree.leaves(lowered.args_info)
     if len(infos) != len(leaves):
         return
-    free = [(tuple(out.shape), str(out.dtype)) for out in jax.tree.leaves(lowered.out_info)]
-    for (_, leaf), info in zip(leaves, infos, strict=True):
+    lost: dict[str, str] = {}
+    free = [(tuple(out.shape), str(out.dtype)) for out in jax.tree.leaves(traced.out_info)]
+    for (name, leaf), info in zip(leaves, infos, strict=True):
         if info.donated and (leaf.shape, leaf.dtype) in free:
             free.remove((leaf.shape, leaf.dtype))
+        elif info.donated:
+            lost.setdefault(name, f"{leaf.path} {leaf.type}".strip())
+    for name, what in lost.items():
+        yield finding(
+            "donation",
+            f"`{name}` is donated in vain: no result has the shape and dtype of its {what}.",
+            "Do not donate it, or return an update of it in the same shape and dtype.",
+        )
     helped: dict[str, int] = {}
     for (name, leaf), info in zip(leaves, infos, strict=True):
         large = _bytes(leaf) >= WORTH_BYTES
@@ -189,7 +198,7 @@ def donation(fn: Callable[..., Any], signature: Signature, lowered: Any) -> Iter
             free.remove((leaf.shape, leaf.dtype))
             helped[name] = helped.get(name, 0) + _bytes(leaf)
     for name, saved in helped.items():
-        yield _finding(
+        yield finding(
             "donation",
             f"`{name}` has {size(saved)} in the shape and dtype of a result, and is not donated.",
             f"If you do not need it after the call, `{option('donate', fn, signature, name)}` lets the result "
@@ -209,10 +218,10 @@ def host(calls: Sequence[tuple[str, bool]]) -> Iterator[Finding]:
     if calls:
         names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for name, _ in calls))
         loop = " At least one is in a loop." if any(in_loop for _, in_loop in calls) else ""
-        yield _finding(
+        yield finding(
             "host round trip",
             f"The program calls back to Python: {names}.{loop}",
-            "Each call waits for the host, and most also cost the fast path. Remove what only debugs.",
+            "Python runs on the host for each, and the data travels there and back. Remove what only debugs.",
         )
 
 
@@ -224,14 +233,14 @@ def break_even(phases: Phases, plain: float) -> Iterator[Finding]:
     end = f"the compile is earned back only after about {significant(calls, 1)} calls"
     if math.isinf(calls):
         end = "no clear gain, so the compile is not earned back"
-    yield _finding(
+    yield finding(
         "break-even",
         f"A jitted call takes {duration(phases.steady)}, a plain one {duration(plain)}: {end}.",
         "Jit a larger part of the program, so that one call does more, or leave jit out.",
     )
 
 
-def _finding(kind: str, sentence: str, advice: str) -> Finding:
+def finding(kind: str, sentence: str, advice: str) -> Finding:
     return Finding(kind, sentence, advice, PAGES[kind])
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata
 
 from jitguide import _display
 
@@ -21,7 +23,7 @@ class Entry:
         title: What happened, in the words of a user.
         cause: One sentence.
         examples: Smallest programs that show it. Each raises `error`; if that is None, each ends in an
-            assertion about what happens silently.
+            assertion about what happens silently. None where it takes another machine or installation.
         repair: A program that does what was meant.
         cost: What the repair costs, in a sentence.
         page: Page of the guide, relative to the site.
@@ -47,8 +49,8 @@ class Entry:
 
     @property
     def example(self) -> str:
-        """The first of the examples."""
-        return self.examples[0]
+        """The first of the examples; "" where the failure needs another machine or installation."""
+        return next(iter(self.examples), "")
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,17 @@ class Explanation(_display.AsData):
     """What the catalogue says about an error or a text.
 
     Attributes:
-        found: Whether an entry was recognised; if not, only `page` is filled in and names the error index.
-        key: Name of the entry. What follows is the entry's: title, error, cause, example, repair, cost, page.
+        found: Whether an entry was recognized.
+        foreign: Whether the error comes from something other than JAX: your own code, or another library.
+        key: Name of the entry. Title, cause, example, repair, cost and page are the entry's too.
+        error: Class that the entry is about; of an unknown error, the class that was raised.
+        line: The line of your program that failed, with its place, or "" where the text has none.
+        argument: The arguments that the failing value depends on, as JAX names them, or "".
         others: Keys of further entries that match less well, best first.
     """
 
     found: bool
+    foreign: bool = False
     key: str | None = None
     title: str = "This text matches no entry of the error catalogue."
     error: str | None = None
@@ -70,33 +77,45 @@ class Explanation(_display.AsData):
     repair: str = ""
     cost: str = ""
     page: str = INDEX_PAGE
+    line: str = ""
+    argument: str = ""
     others: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
+        return self._text(_wrapped)
+
+    def _text(self, fit: Callable[[str], str]) -> str:
+        own = {"Yours": self.line, "Needs": self.argument and f"the value of {self.argument}"}
+        if self.foreign:
+            what = f"it is your `{self.error}`" if self.error else "it names nothing of JAX"
+            at, _, source = self.line.partition(": ")
+            first = f"This is not an error of JAX: {what}{at and f' in {at}'}."
+            return f"{first}\n    {source}" if source else first
+        rows = {"Error": self.error or "none is raised", **own, "Cause": self.cause}
         if not self.found:
-            return f"{self.title}\nLook through the error index of the guide: {self.page}"
-        parts = [
-            f"{self.title}  [{self.key}]",
-            f"Error:  {self.error or 'none is raised'}",
-            f"Cause:  {self.cause}",
-            "Shows it:\n" + textwrap.indent(self.example, "    "),
-            "Repair:\n" + textwrap.indent(self.repair, "    "),
-            f"Cost:   {self.cost}",
-            f"Page:   {self.page}",
-        ]
-        return "\n".join([*parts, *([f"See also: {', '.join(self.others)}"] if self.others else [])])
+            rows = {**own, "Page": f"{_address(self.page)}, the error index"}
+        lines = [f"{name}:  {fit(text)}" for name, text in rows.items() if text]
+        if not self.found:
+            return "\n".join([self.title, *lines])
+        code = {"Shows it:": self.example, "Fix:": self.repair}
+        lines += [f"{name}\n{textwrap.indent(text, '    ')}" for name, text in code.items() if text]
+        lines += [f"Cost:   {fit(self.cost)}", f"Page:   {_address(self.page)}"]
+        seen = [f"See also: {', '.join(self.others)}"] if self.others else []
+        return "\n".join([f"{self.title}  [{self.key}]", *lines, *seen])
 
     def _repr_html_(self) -> str:
-        e = _display.escape
-        if not self.found:
-            return _display.panel(
-                f"<p>{e(self.title)} Look through the error index of the guide: {e(self.page)}</p>"
-            )
-        return _display.panel(
-            f"<p><strong>{e(self.title)}</strong> <code>{e(self.error or 'no error')}</code></p>"
-            f"<p>{e(self.cause)}</p>"
-            f"<p>Shows it:</p><pre>{e(self.example)}</pre>"
-            f"<p>Repair:</p><pre>{e(self.repair)}</pre>"
-            f"<p>{e(self.cost)}</p><p>Page: {e(self.page)}</p>"
-            + (f"<p>See also: {e(', '.join(self.others))}</p>" if self.others else "")
-        )
+        return _display.panel(f'<pre class="jg-text">{_display.escape(self._text(str))}</pre>')
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 80, initial_indent=" " * 8, subsequent_indent=" " * 8).lstrip()
+
+
+def _address(page: str) -> str:
+    """Return where a page of the guide can be read: on its site, if the installed package names one."""
+    try:
+        urls = metadata("jitguide").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        urls = []
+    site = next((url.partition(", ")[2] for url in urls if url.startswith("Documentation,")), "")
+    return f"{site.rstrip('/')}/{page}.html" if site else f"docs/{page}.md in the source of the guide"

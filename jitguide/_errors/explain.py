@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 from jitguide._errors.entries import catalogue
 from jitguide._errors.entry import Entry, Explanation
 from jitguide._errors.frames import user_line
-from jitguide._text import clean
+from jitguide._text import clean, place
 
 # A pattern makes a candidate; class and source line rank the candidates. The class weighs more, because one
 # message may be shared by two classes, while a source line is only a hint. An entry that asks for a source
@@ -20,15 +22,44 @@ _SOURCE_MISSING = -1
 _MAX_OTHERS = 4  # more alternatives than a reader looks at
 
 _RAISED = re.compile(
-    r"^(?:E\s+)?(?:[\w.]*\.)?(\w+(?:Error|Exception|Warning|Operation)|Exception): ", re.MULTILINE
+    r"^(?:E\s+|FAILED \S+ - |.* \| )*((?:[\w.]*\.)?\w+(?:Error|Exception|Warning|Operation)|Exception)(?:: |$)",
+    re.MULTILINE,
 )
-_FILE_LINE = re.compile(r'^\s*File "(?P<file>[^"]*)", line \d+.*\n\s*(?P<code>\S.*)$', re.MULTILINE)
+_FRAME = re.compile(
+    r'^\s*(?:\w*\s*)?File "?(?P<file>[^"\n]*?)"?(?:, line |:)(?P<line>\d+)(?:.*\n\s*(?P<code>\S.*)$)?', re.M
+)
 _ARROW_LINE = re.compile(r"^(?:-+>\s*\d+|>)\s+(?P<code>\S.*)$", re.MULTILINE)  # IPython's and pytest's marks
+# Where a traceback begins; a message of JAX may quote another one.
+_TRACEBACK = re.compile(r"(?<!was:\n)^Traceback \(most recent call last\):?", re.MULTILINE)
 # Python's words between chained tracebacks; the last one is the error that the user saw.
 _CHAINED = re.compile(
     r"^(?:The above exception was the direct cause|During handling of the above).*:\s*$", re.MULTILINE
 )
-_LIBRARY_FILE = re.compile(r"[/\\](?:jax|jaxlib|numpy|python3\.\d+)[/\\]")
+_WRAPPED = re.compile(
+    r"^(?:[\w.]*\.)?\w+StackTrace: ", re.MULTILINE
+)  # JAX once put its own class around an error
+_BOX = re.compile(r"[│╭╮╰╯❱]|─{2,}")  # Rich draws them around a traceback, and wraps the lines inside
+_IN_LIBRARY = re.compile(r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>")
+_IN_JAX = re.compile(r"[/\\](?:jax|jaxlib)[/\\]|^jaxlib?[/\\]")
+_JAX_WORDS = re.compile(
+    r"jax|xla|\bjit\b|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
+    r"|ArrayImpl|custom_[jv][vj]p|cudnn|RESOURCE.EXHAUSTED",
+    re.IGNORECASE,
+)
+# XLA's own log lines name files of TensorFlow, where XLA began.
+_OTHER_LIBRARY = re.compile(
+    r"\b(?:torch|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn)\b"
+    r"|\[Op:|PyTorch|\{\{node"
+)
+# Messages of Python's own: JAX's frames may be hidden, so the words decide.
+_PLAIN = re.compile(
+    r"^(?:E\s+)?(?:KeyError|ZeroDivisionError|FileNotFoundError|ModuleNotFoundError|KeyboardInterrupt|SyntaxError|"
+    r"IndentationError|UnicodeDecodeError|AssertionError|StopIteration|NameError: name|ImportError)\b"
+    r"|index out of range|invalid literal for|could not convert string|values? to unpack|"
+    r"'(?:NoneType|dict|list|tuple|str|int|float|module|function)' object ",
+    re.MULTILINE,
+)
+_ARGUMENT = re.compile(r"depends on the values? of the arguments? (.+?)\.?$", re.MULTILINE)
 _STRING_OR_COMMENT = re.compile(
     r"(?P<prefix>\b[rbfu]{1,2})?(?P<quote>['\"])(?P<inside>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)|\#.*",
     re.IGNORECASE,
@@ -40,20 +71,24 @@ _FIELD = re.compile(r"(?<!\{)\{[^{}]+")  # what an f-string computes
 class _Evidence:
     classes: frozenset[str]  # last components of the names, so that a renamed module does no harm
     message: str
-    source: str  # the failing line, without the words of its strings and comments
+    source: str = ""  # the failing line, without the words of its strings and comments
+    raised: str = ""  # the class that ended the program; "" where nothing was raised
+    line: str = ""  # the failing line as it was, with its place
+    foreign: bool = False  # whether what was raised is not JAX's
 
 
 def explain(error_or_text: BaseException | str) -> Explanation:
     """Explain an exception, or a pasted traceback, log line or warning.
 
-    An exception is recognised by its class, its message and the failing line of your source. If it is not
+    An exception is recognized by its class, its message and the failing line of your source. If it is not
     known, the exceptions that it was raised from are tried.
 
     Args:
         error_or_text: The exception itself, or the text as you saw it.
 
     Returns:
-        An `Explanation`; its `found` is False for an unknown text.
+        An `Explanation`; its `found` is False for an unknown text, and `foreign` says whether that text
+        comes from something other than JAX.
 
     Raises:
         TypeError: If the argument is neither an exception nor a text.
@@ -63,8 +98,8 @@ def explain(error_or_text: BaseException | str) -> Explanation:
         >>> from jitguide import explain
         >>> explain("TypeError: unhashable type: 'DynamicJaxprTracer'").key
         'tracer-as-key'
-        >>> explain("the printer is on fire").found
-        False
+        >>> explain("KeyError: 'loss'")
+        This is not an error of JAX: it is your `KeyError`.
     """
     if isinstance(error_or_text, BaseException):
         evidence = [_from_exception(error) for error in _chain(error_or_text)]
@@ -73,13 +108,24 @@ def explain(error_or_text: BaseException | str) -> Explanation:
             raise ValueError(
                 "The text given to explain is empty. Paste the error message or the whole traceback."
             )
-        evidence = [_from_text(part) for part in (*reversed(_CHAINED.split(error_or_text)), error_or_text)]
+        evidence = _from_text(error_or_text)
     else:
         raise TypeError(_wrong_type(error_or_text))
-    ranked = next((r for r in map(rank, evidence) if r), [])
+    last = evidence[0]
+    ranked = next((r for e in evidence if not e.foreign and (r := rank(e))), []) or _by_class(last)
+    about: dict[str, Any] = {"line": last.line, "argument": "".join(_ARGUMENT.findall(last.message)[-1:])}
     if not ranked:
-        return Explanation(found=False)
-    return _explanation(ranked[0], [entry.key for entry in ranked[1 : 1 + _MAX_OTHERS]])
+        return Explanation(found=False, foreign=last.foreign, error=last.raised or None, **about)
+    names = ("key", "title", "error", "cause", "example", "repair", "cost", "page")
+    about |= {name: getattr(ranked[0], name) for name in names}
+    return Explanation(found=True, others=tuple(e.key for e in ranked[1 : 1 + _MAX_OTHERS]), **about)
+
+
+def _by_class(evidence: _Evidence) -> list[Entry]:
+    """Return the general entry for a class of JAX's own that the text names, whatever its message says."""
+    named = set(re.findall(r"\b[A-Z]\w+Error\b", evidence.message)) - {"JaxRuntimeError"}
+    errors = ((e, e.error or "") for e in catalogue() if not e.source)
+    return [e for e, error in errors if error.startswith("jax.") and error.rpartition(".")[2] in named][:1]
 
 
 def rank(evidence: _Evidence) -> list[Entry]:
@@ -95,7 +141,9 @@ def rank(evidence: _Evidence) -> list[Entry]:
 def _score(entry: Entry, evidence: _Evidence) -> float | None:
     if entry.error is None and evidence.classes and not any(c.endswith("Warning") for c in evidence.classes):
         return None  # something was raised, and this entry is about what raises nothing
-    matches = [m for pattern in entry.patterns if (m := re.search(pattern, evidence.message, re.IGNORECASE))]
+    texts = evidence.message, " ".join(evidence.message.split())  # as it is, and without the breaks of a box
+    found = (re.search(pattern, text, re.IGNORECASE) for pattern in entry.patterns for text in texts)
+    matches = [m for m in found if m]
     if not matches:
         return None
     score = max(len(m[0]) for m in matches) / 1000  # of two patterns the longer is the more specific
@@ -117,19 +165,65 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _from_exception(error: BaseException) -> _Evidence:
-    line = user_line(error)
-    classes = frozenset(c.__name__ for c in type(error).__mro__)
-    return _Evidence(classes, clean(str(error)), _code_only(line.text) if line else "")
+    line, kind = user_line(error), type(error)
+    message = clean(str(error))
+    notes = " ".join(getattr(error, "__notes__", ()))
+    raised = _Evidence(
+        frozenset(c.__name__ for c in kind.__mro__),
+        f"{kind.__name__}: {message}",
+        _code_only(line.text) if line else "",
+        kind.__name__,
+        f"{line.file}:{line.number}: {line.text}" if line else "",
+    )
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    in_jax = kind.__module__.startswith("jax") or "JAX has removed its internal frames" in notes
+    return replace(raised, foreign=_is_foreign(raised, files, in_jax))
 
 
-def _from_text(text: str) -> _Evidence:
-    text = text.replace("\r\n", "\n")
-    return _Evidence(frozenset(_RAISED.findall(text)), clean(text), _code_only("\n".join(_code_lines(text))))
+def _from_text(text: str) -> list[_Evidence]:
+    """Return the errors of a text, the last one first, and then the text as a whole."""
+    text = _BOX.sub(" ", _WRAPPED.sub("", text.replace("\r\n", "\n")))
+    parts = [_TRACEBACK.split(part)[-1] for part in _CHAINED.split(text)]
+    found = [_from_part(part) for part in reversed(parts)]
+    return found if found[0].foreign else [*found, _from_part(text)]
 
 
-def _code_lines(text: str) -> Iterable[str]:
-    own = [m["code"] for m in _FILE_LINE.finditer(text) if not _LIBRARY_FILE.search(m["file"])]
-    return [*own[-1:], *(m["code"] for m in _ARROW_LINE.finditer(text))]
+def _from_part(text: str) -> _Evidence:
+    raises = list(_RAISED.finditer(text))
+    frames = list(_FRAME.finditer(text))
+    own = [m for m in frames if not _IN_LIBRARY.search(m["file"]) and not _IN_JAX.search(m["file"])][-1:]
+    codes = [m["code"] or "" for m in own] + [m["code"] for m in _ARROW_LINE.finditer(text)]
+    places = [f"{place(m['file'], int(m['line']))}: {m['code'] or ''}".rstrip(": ") for m in own]
+    # The message of a traceback may quote other errors; a log ends with its last one.
+    after = raises[:1] if text.startswith("\n") else raises[-1:]
+    name, message = (after[0][1], text[after[0].start() :]) if after else ("", text)
+    classes = frozenset(m[1].rpartition(".")[2] for m in raises)
+    if "`bool` function" in message:  # its class before JAX had one for this
+        classes = frozenset({"TracerBoolConversionError"})
+    found = _Evidence(
+        classes,
+        clean(message),
+        _code_only("\n".join(codes)),
+        name.rpartition(".")[2],
+        places[-1] if places else codes[-1] if codes else "",
+    )
+    in_jax = name.startswith("jax") or "JAX has removed its internal frames" in text
+    foreign = _is_foreign(found, [m["file"] for m in frames], in_jax)
+    return replace(found, message=clean(text), foreign=foreign)
+
+
+def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
+    """Return whether an error was raised by something else than JAX."""
+    if any(c.startswith(("Tracer", "Concretization", "UnexpectedTracer")) for c in evidence.classes):
+        return False
+    other = any(map(_OTHER_LIBRARY.search, [evidence.message, *files[-1:]]))
+    if other and "jax" not in evidence.message:
+        return True
+    if _JAX_WORDS.search(evidence.message) or (files and _IN_JAX.search(files[-1])):
+        return False
+    if _PLAIN.search(evidence.message):
+        return True
+    return not in_jax and not any(rank(replace(evidence, foreign=False)))
 
 
 def _code_only(source: str) -> str:
@@ -142,12 +236,6 @@ def _computed(match: re.Match[str]) -> str:
         return ""  # a comment
     fields = _FIELD.findall(match["inside"]) if "f" in (match["prefix"] or "").lower() else []
     return f'"{" ".join(map(_code_only, fields))}"'
-
-
-def _explanation(entry: Entry, others: Iterable[str]) -> Explanation:
-    names = ("key", "title", "error", "cause", "example", "repair", "cost", "page")
-    known = {name: getattr(entry, name) for name in names}
-    return Explanation(found=True, others=tuple(others), **known)
 
 
 def _wrong_type(given: object) -> str:

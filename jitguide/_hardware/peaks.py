@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -26,8 +26,10 @@ _MATMUL_TYPES = ("float32", "bfloat16")
 # A ceiling is the best of short bursts: other programs only ever make a burst slower, and on a shared machine
 # the median was half of the best.
 _BURST_SECONDS = 0.01
-_QUICK_BURSTS = 5
-_THOROUGH_BURSTS = 40
+_QUICK_BURSTS = 2
+_THOROUGH_BURSTS = 15
+# Everything is measured this often, some time apart, because the best of one moment may be half that of another.
+_PASSES = 3
 _LARGEST_SHARE = 1 / 16  # of the device's memory for one array; two programs with two arrays each are alive
 # A matrix product that takes longer than this for one call is left out, so that `peaks` stays short.
 _LONGEST_CALL = 0.2
@@ -40,10 +42,12 @@ class CopyPeak(_display.AsData):
     Attributes:
         working_set: Bytes of source and destination together.
         bytes_per_second: Bytes read plus bytes written, per second.
+        lowest: The same in the slowest of several passes.
     """
 
     working_set: int
     bytes_per_second: float
+    lowest: float
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,13 @@ class MatmulPeak(_display.AsData):
         dtype: Type of the elements.
         size: Rows of the matrix with which it was reached.
         flops_per_second: Additions and multiplications per second, 2 × size³ for a product.
+        lowest: The same in the slowest of several passes.
     """
 
     dtype: str
     size: int
     flops_per_second: float
+    lowest: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,16 +91,17 @@ class Peaks(_display.Displayed, _display.AsData):
 
     def _rows(self) -> list[tuple[str, str, str]]:
         copies = [
-            ("copy", _display.size(c.working_set), rate(c.bytes_per_second, "B/s")) for c in self.copies
+            ("copy", _display.size(c.working_set), rates(c.lowest, c.bytes_per_second, "B/s"))
+            for c in self.copies
         ]
         matmuls = [
-            (f"matmul {m.dtype}", f"{m.size} × {m.size}", rate(m.flops_per_second, "FLOP/s"))
+            (f"matmul {m.dtype}", f"{m.size} × {m.size}", rates(m.lowest, m.flops_per_second, "FLOP/s"))
             for m in self.matmuls
         ]
         return copies + matmuls
 
     def _table(self) -> _display.Table:
-        title = f"Best of short bursts on {self.device}"
+        title = f"Best of short bursts on {self.device}, lowest and highest of {_PASSES} passes"
         return _display.Table(["peak", "size", "rate"], self._rows(), numeric=[1, 2], title=title)
 
 
@@ -109,6 +116,19 @@ def rate(per_second: float, unit: str) -> str:
         if per_second >= 0.995 * scale:
             return f"{float(_display.significant(per_second / scale)):g} {prefix}{unit}"
     return f"{float(_display.significant(per_second)):g} {unit}"
+
+
+def rates(low: float, high: float, unit: str) -> str:
+    """Return a range of rates, the unit said once where both have the same.
+
+    Example:
+        >>> rates(1.8e11, 4.7e11, "FLOP/s"), rates(9e11, 1.2e12, "FLOP/s"), rates(2e9, 2.01e9, "B/s")
+        ('180–470 GFLOP/s', '900 GFLOP/s – 1.2 TFLOP/s', '2 GB/s')
+    """
+    (first, prefix), (second, other) = (rate(x, unit).split(" ") for x in (low, high))
+    if (first, prefix) == (second, other):
+        return f"{second} {other}"
+    return f"{first}–{second} {other}" if prefix == other else f"{first} {prefix} – {second} {other}"
 
 
 def peaks(*, quick: bool = True) -> Peaks:
@@ -164,10 +184,26 @@ def _measure(device: Any, quick: bool) -> Peaks:
     on_cpu = device.platform == "cpu"
     with jax.default_device(device):
         arrays = _CPU_ARRAYS if on_cpu else [n for n in _ACCELERATOR_ARRAYS if _fits(n, device)]
-        copies = [_copy_peak(n, bursts) for n in arrays]
         sizes = _MATMUL_SIZES if on_cpu else _ACCELERATOR_MATMUL_SIZES
-        matmuls = [_matmul_peak(dtype, sizes, bursts) for dtype in _MATMUL_TYPES]
-    return Peaks(device.device_kind, tuple(copies), tuple(matmuls))
+        passes = [
+            (
+                [_copy_peak(n, bursts) for n in arrays],
+                [_matmul_peak(dtype, sizes, bursts) for dtype in _MATMUL_TYPES],
+            )
+            for _ in range(_PASSES)
+        ]
+    copies, matmuls = (zip(*kind, strict=True) for kind in zip(*passes, strict=True))
+    return Peaks(device.device_kind, tuple(map(_best_copy, copies)), tuple(map(_best_matmul, matmuls)))
+
+
+def _best_copy(found: Sequence[CopyPeak]) -> CopyPeak:
+    best = max(found, key=lambda c: c.bytes_per_second)
+    return replace(best, lowest=min(c.lowest for c in found))
+
+
+def _best_matmul(found: Sequence[MatmulPeak]) -> MatmulPeak:
+    best = max(found, key=lambda m: m.flops_per_second)
+    return replace(best, lowest=min(m.lowest for m in found))
 
 
 def _fits(nbytes: int, device: Any) -> bool:
@@ -201,15 +237,16 @@ def _copy_peak(nbytes: int, bursts: int) -> CopyPeak:
     scale = jax.jit(lambda source, _: source * 1.5, donate_argnums=1, keep_unused=True)
     steps = (copier(nbytes), _into_donated(scale, (nbytes // 4,), "float32"))
     best = min(best_seconds(step, bursts) for step in steps)
-    return CopyPeak(working_set=2 * nbytes, bytes_per_second=2 * nbytes / best)
+    return CopyPeak(working_set=2 * nbytes, bytes_per_second=2 * nbytes / best, lowest=2 * nbytes / best)
 
 
 def _matmul_peak(dtype: str, sizes: tuple[int, ...], bursts: int) -> MatmulPeak:
     product = jax.jit(lambda a, _: a @ a, donate_argnums=1, keep_unused=True)
-    found = MatmulPeak(dtype, sizes[0], 0.0)
+    found = MatmulPeak(dtype, sizes[0], 0.0, 0.0)
     for size in sizes:
         seconds = best_seconds(_into_donated(product, (size, size), dtype), bursts)
-        found = max(found, MatmulPeak(dtype, size, 2 * size**3 / seconds), key=lambda m: m.flops_per_second)
+        reached = 2 * size**3 / seconds
+        found = max(found, MatmulPeak(dtype, size, reached, reached), key=lambda m: m.flops_per_second)
         if seconds > _LONGEST_CALL:
             break
     return found

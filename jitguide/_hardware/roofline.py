@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import jax
 
 from jitguide import _display
-from jitguide._arguments import refuse_deleted, refuse_tracing
-from jitguide._callables import hint_at_static, is_jitted, reached, require_function
+from jitguide._arguments import Arguments, copies, donates_any, refuse_deleted, refuse_tracing
+from jitguide._callables import hint_at_static, jitted_in, peeled, require_function, through, unwatched
 from jitguide._hardware import program_cost
-from jitguide._hardware.peaks import CopyPeak, MatmulPeak, copier, peaks, rate
+from jitguide._hardware.peaks import CopyPeak, MatmulPeak, copier, peaks, rate, rates
 from jitguide._jax import compiled_text, cost_analysis, has_loop
-from jitguide._timing.compare import compare
+from jitguide._timing.compare import compare, seconds_of_nothing
+from jitguide._timing.comparison import CALL_OVERHEAD
 from jitguide._timing.statistics import Ratio
 
 # Below this the cost of a call is most of the time of a copy: on a CPU a call took about 10 µs when measured,
@@ -52,6 +53,7 @@ class Roofline(_display.Displayed, _display.AsData):
         matmul_peak: The measured peak for that type, None where that type was not measured.
         device: What the backend calls the device.
         notes: Sentences on what limits these numbers.
+        no_ceiling: Why no ceiling can be named, in a few words; empty where one can.
     """
 
     copy_ratio: Ratio
@@ -65,6 +67,7 @@ class Roofline(_display.Displayed, _display.AsData):
     matmul_peak: MatmulPeak | None
     device: str
     notes: tuple[str, ...] = ()
+    no_ceiling: str = ""
     _derived: ClassVar = ("bytes_moved", "passes", "bandwidth_fraction", "flops_fraction", "bound_by")
 
     @property
@@ -91,8 +94,8 @@ class Roofline(_display.Displayed, _display.AsData):
 
     @property
     def bound_by(self) -> str | None:
-        """Which ceiling is nearer, "memory" or "arithmetic"; None where operations are not available."""
-        if self.flops_fraction is None:
+        """Which ceiling is nearer, "memory" or "arithmetic"; None where neither can be named."""
+        if self.flops_fraction is None or self.no_ceiling:
             return None
         return "memory" if self.bandwidth_fraction >= self.flops_fraction else "arithmetic"
 
@@ -103,23 +106,26 @@ class Roofline(_display.Displayed, _display.AsData):
 
     def _rows(self) -> list[tuple[str, str, str]]:
         copy, matmul = self.copy_peak, self.matmul_peak
-        of_copy = f"{rate(copy.bytes_per_second, 'B/s')} ({_display.size(copy.working_set)} working set)"
-        of_matmul = f"{rate(matmul.flops_per_second, 'FLOP/s')} ({matmul.dtype} matmul)" if matmul else ""
+        of_copy = rates(copy.lowest, copy.bytes_per_second, "B/s")
+        of_copy += f" ({_display.size(copy.working_set)} copied)"
+        of_matmul = rates(matmul.lowest, matmul.flops_per_second, "FLOP/s") if matmul else ""
+        of_matmul += f" ({matmul.dtype} matmul)" if matmul else ""
         passes = (
             "" if self.passes is None else f"{_display.significant(self.passes)} passes over bytes in and out"
         )
+        what, _, why = self.no_ceiling.partition(": ")
         operations = _MISSING if self.flops is None else rate(self.flops, "FLOP")
         return [
             ("time of a call", _display.duration(self.seconds), ""),
             ("bytes in and out", _display.size(self.bytes_moved), _percent(self.bandwidth_fraction, of_copy)),
             ("bytes accessed", _display.size(self.bytes_accessed), passes or _MISSING),
             ("operations", operations, _percent(self.flops_fraction, of_matmul)),
-            ("nearer ceiling", self.bound_by or _MISSING, ""),
+            ("nearer ceiling", self.bound_by or what or _MISSING, why),
         ]
 
     def _table(self) -> _display.Table:
         header = ["what", "amount", "against"]
-        return _display.Table(header, self._rows(), title=self._headline(), notes=self.notes)
+        return _display.Table(header, self._rows(), title=self._headline(), notes=self.notes, fit=True)
 
 
 def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
@@ -134,7 +140,7 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
     Args:
         fn: A function that `jax.jit` accepts, or one that is jitted already, as it must be if it has static
             arguments.
-        *args: Its arguments.
+        *args: Its arguments. If `fn` donates them, copies are passed.
         **kwargs: Its keyword arguments.
 
     Returns:
@@ -142,8 +148,8 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
 
     Raises:
         TypeError: If `fn` is no function or a compiled program, or an argument is no array.
-        ValueError: If `fn` donates an argument or runs on several devices, if an argument was deleted, or if
-            there are no bytes to copy.
+        ValueError: If `fn` runs on several devices, if an argument was deleted, or if there are no bytes to
+            copy.
         RuntimeError: If it is called inside a function that JAX traces.
 
     Example:
@@ -154,24 +160,23 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
         (1048576, 1048576)
     """
     require_function("roofline(fn, ...)", fn)
-    fn, bound, named = reached(fn)
+    inner, bound, named = peeled(fn) if jitted_in(fn) is not None else (jax.jit(unwatched(fn)), (), {})
     args, kwargs = (*bound, *args), {**named, **kwargs}
     _refuse_arguments((args, kwargs))
     with jax.disable_jit(False):
-        return _measured(fn if is_jitted(fn) else jax.jit(fn), args, kwargs)
+        return _measured(inner, args, kwargs)
 
 
 def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roofline:
-    lowered = _lower(jitted, args, kwargs)
-    program_cost.refuse_donation(lowered)
-    compiled = lowered.compile()
+    lowered, compiled = through(jitted, args, kwargs, _compiled)
     device = program_cost.only_device(compiled)
     bytes_in, bytes_out, dtype = program_cost.traffic(lowered, compiled)
     moved = bytes_in + bytes_out
     with jax.default_device(device), jax.transfer_guard("allow"):
         copy, ceilings = copier(moved // 2, device), peaks()
-    seconds, ratio, notes = _timed(lambda: jitted(*args, **kwargs), copy)
-    cost = cost_analysis(compiled)
+    variants = {"function": lambda pair: jitted(*pair[0], **pair[1]), "copy": lambda _: copy()}
+    seconds, ratio, notes = _timed(variants, (args, kwargs), donates_any(lowered.args_info))
+    cost, hlo = cost_analysis(compiled), compiled_text(compiled)
     found = Roofline(
         copy_ratio=ratio,
         seconds=seconds,
@@ -183,19 +188,23 @@ def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roo
         copy_peak=ceilings.bandwidth(moved),
         matmul_peak=ceilings.flops(dtype),
         device=ceilings.device,
+        no_ceiling=program_cost.why_no_ceiling(hlo, seconds, seconds_of_nothing()),
     )
-    return replace(found, notes=(*notes, *_notes(compiled, found)))
+    return replace(found, notes=(*notes, *_notes(hlo, found)))
 
 
-def _timed(function: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float, Ratio, tuple[str, ...]]:
+def _timed(
+    variants: dict[str, Callable[..., Any]], arguments: Arguments, donates: bool
+) -> tuple[float, Ratio, tuple[str, ...]]:
     """Return the seconds of a call, its time over that of the copy, and the notes on the measurement."""
-    found = compare({"function": function, "copy": copy}, baseline="function", check=None, control=False)
-    timing = next(t for t in found.timings if t.name == "function")
-    return timing.median, found.speedup("copy"), found.notes
+    how: dict[str, Any] = {"setup": lambda: (copies(arguments),)} if donates else {}
+    given = () if donates else (arguments,)
+    found = compare(variants, *given, baseline="function", check=None, control=False, **how)
+    notes = tuple(note for note in found.notes if getattr(note, "kind", "") != CALL_OVERHEAD)
+    return found["function"].median, found.speedup("copy"), notes
 
 
-def _notes(compiled: Any, found: Roofline) -> tuple[str, ...]:
-    hlo = compiled_text(compiled)
+def _notes(hlo: str, found: Roofline) -> tuple[str, ...]:
     notes = {
         _ABOVE_NOTE: found.bandwidth_fraction > 1,
         _LOOP_NOTE: has_loop(hlo),
@@ -211,17 +220,23 @@ def _percent(fraction: float | None, peak: str) -> str:
     return _MISSING if fraction is None else f"{_display.significant(100 * fraction)} % of {peak}"
 
 
-def _lower(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _compiled(jitted: Any, args: tuple[Any, ...], kwargs: Any) -> tuple[Any, Any]:
     try:
-        return jitted.lower(*args, **kwargs)
+        lowered = jitted.lower(*args, **kwargs)
     except TypeError as error:
         hint_at_static("roofline", error)
         raise
+    return lowered, lowered.compile()
 
 
 def _refuse_arguments(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
     refuse_tracing("roofline", arguments)
     refuse_deleted(arguments, "Make it again.")
+    if any(isinstance(leaf, jax.Ref) for leaf in jax.tree.leaves(arguments)):
+        raise TypeError(
+            "roofline counts the bytes of arguments and results, and what `fn` writes into a `Ref` is neither. "
+            "Write it with an array: take `ref[...]`, and return the new value."
+        )
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(arguments)):
         raise TypeError(
             "roofline runs `fn`, and an argument is a `jax.ShapeDtypeStruct`, which has a shape but no "

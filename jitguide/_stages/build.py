@@ -11,7 +11,7 @@ import jax
 
 from jitguide import _jax, _jaxprs
 from jitguide._callables import hint_at_static
-from jitguide._stages import compiled_info, fallback, link_hlo, outcomes, source, stablehlo
+from jitguide._stages import compiled_info, link_hlo, outcomes, source, stablehlo
 from jitguide._stages import jaxpr as jaxpr_text
 from jitguide._stages.hlo import BOOKKEEPING, Instruction, Module, ordered
 from jitguide._stages.liveness import live_equations
@@ -19,9 +19,7 @@ from jitguide._stages.model import Line, Stage
 from jitguide._stages.result import Stages
 from jitguide._stages.tags import Nodes, Tagger, replay, tags, untag_names, works
 
-BY_LINE = "Linked by source line, not by operation: JAX made no copy of this program that carries labels."
-NO_LINKS = "Links are not available: this program's texts carry neither labels nor source lines."
-NO_JAXPR_LINKS = "Links to the jaxpr are not available: JAX printed it without source lines."
+NO_LINKS = "Links are not available: JAX made no copy of this program that carries labels."
 NO_HLO = "The optimized HLO is not available on this backend."
 NO_HLO_LINKS = "Links to the optimized HLO are not available: the compiled text carries no labels."
 _TRACED = "stages was called inside a function that JAX is tracing"
@@ -154,9 +152,7 @@ def _link(program: Program, hlo: str, shown: source.Shown) -> Links:
         link_hlo.link(module, link_hlo.by_tag(nodes), stablehlo.emitted(ops), nodes)
         rows = jaxpr_text.jaxpr_lines(program.jaxpr, nodes.find)
     else:
-        stablehlo.link_by(ops, fallback.from_stablehlo(debug, shown.by_line))
-        link_hlo.link_by(module, fallback.from_hlo(hlo, shown.by_line))
-        rows = fallback.jaxpr_lines(program.jaxpr, shown.by_line)
+        rows = [Line(row) for row in str(_jaxprs.open_jaxpr(program.jaxpr)).splitlines()]
     lines = {
         "source": shown.lines(),
         "jaxpr": rows,
@@ -184,9 +180,7 @@ def _banners(program: Program, found: Links) -> list[str]:
     if not found.module.entry:
         return [NO_HLO]
     if not program.tagged:
-        if not any(line.link for line in found.lines["stablehlo"]):
-            return [NO_LINKS]
-        return [BY_LINE] if any(line.link for line in found.lines["jaxpr"]) else [BY_LINE, NO_JAXPR_LINKS]
+        return [NO_LINKS]
     return [] if found.known or not program.nodes.all else [NO_HLO_LINKS]
 
 

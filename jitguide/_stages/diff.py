@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from jitguide import _display
@@ -13,6 +14,7 @@ from jitguide._display import AsData
 from jitguide._stages.model import NAMES, TITLES, Line, Stage
 
 _CONTEXT = 2
+_MOST = 60  # lines of one text that are shown
 _NUMBERED = re.compile(r"(?<=[A-Za-z_])[._]\d+\b|(?<=%)\d+\b")  # add.17 and %12: numbers that any edit shifts
 # What stands for a value or a function: %12, @f_1, add.17; not an opcode "add(" nor an attribute "kind=kLoop".
 _NAME = re.compile(r"%\w+|@[\w.]+|(?<![\w.=])[A-Za-z_][\w.\-]*(?![\w.\-(=])")
@@ -47,9 +49,14 @@ class StagesDiff(AsData):
             counts.text() if counts.rows else "",
         ]
         for name in NAMES:
-            body = [f"{sign} {text}".rstrip() for sign, text in self.lines[name]] or [self._same(name)]
+            body = [f"{sign} {text}".rstrip() for sign, text in self._shown(name)] or [self._same(name)]
             blocks.append("\n".join([TITLES[name], *body]))
         return "\n\n".join(block for block in blocks if block)
+
+    def _shown(self, name: str) -> Sequence[tuple[str, str]]:
+        lines = self.lines[name]
+        rest = ("…", f"{len(lines) - _MOST} more lines: see `lines[{name!r}]`")
+        return lines if len(lines) <= _MOST else (*lines[:_MOST], rest)
 
     def _same(self, name: str) -> str:
         return _SAME_BUT_CUT if name in self.cut else _SAME
@@ -68,7 +75,7 @@ class StagesDiff(AsData):
         counts = self._counts()
         parts = [f"<p><strong>{title}</strong></p>", counts.html() if counts.rows else ""]
         for name in NAMES:
-            body = "".join(_html_line(sign, text) for sign, text in self.lines[name])
+            body = "".join(_html_line(sign, text) for sign, text in self._shown(name))
             text = f"<pre>{body}</pre>" if body else f"<p>{self._same(name)}</p>"
             parts.append(f"<details open><summary>{_display.escape(TITLES[name])}</summary>{text}</details>")
         return _display.panel("".join(parts))

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\) -> .* \{")
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (.*)$")
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
-_FRAME = re.compile(r"stack_frame_id=(\d+)")
 _REFERENCE = re.compile(r"%?([A-Za-z_][\w.\-]*)")
 _CALLED = re.compile(r", (\w+)=(?:%?([\w.\-]+)|\{(%[^{}]*)\})(?=,|$)")
 _LAYOUT = re.compile(r"(?<=[\])])\{[\d,]*(?::[^{}]*)?\}")
@@ -34,7 +33,6 @@ class Instruction:
     inside: str  # the text between the parentheses
     attributes: str
     op_name: str
-    frame: int
     called: tuple[tuple[str, str], ...]  # (role, computation): ("calls", "fused_computation.1")
     equations: frozenset[int] = frozenset()
     link: str | None = None
@@ -127,7 +125,7 @@ def _instruction(name: str, computation: str, root: bool, rest: str) -> Instruct
     opcode = rest[type_end:opened].strip() if opened > 0 else rest[type_end:].strip()
     closed = _balanced(rest, opened) if opened > 0 else len(rest)
     inside, attributes = rest[opened + 1 : closed - 1], rest[closed:]
-    op_name, frame = _OP_NAME.search(attributes), _FRAME.search(attributes)
+    op_name = _OP_NAME.search(attributes)
     attributes = strip(attributes)
     called = [
         (match[1], part.strip().lstrip("%"))
@@ -144,7 +142,6 @@ def _instruction(name: str, computation: str, root: bool, rest: str) -> Instruct
         _LAYOUT.sub("", inside.replace("%", "")),
         attributes,
         op_name[1] if op_name else "",
-        int(frame[1]) if frame else 0,
         tuple(called),
     )
 

@@ -23,7 +23,7 @@ def jaxpr_lines(tagged: Any, find: Callable[[tuple[int, ...]], frozenset[int]]) 
         tagged: The jaxpr with its tags.
         find: Gives the equations of a tag.
     """
-    text = text_of(tagged, scopes=True) or ""
+    text = text_of(tagged) or ""
     lines: list[Line] = []
     unfinished: list[tuple[int, frozenset[int]]] = []  # indentation and equations, outermost first
     for row in text.splitlines():

@@ -49,13 +49,6 @@ def link(
             instruction.link = ("exact" if exact else "inferred") if instruction.equations else None
 
 
-def link_by(module: Module, find: Callable[[Instruction], frozenset[int]]) -> None:
-    """Give every instruction the equations that `find` names, as deduced."""
-    for instruction in module.instructions():
-        instruction.equations = find(instruction)
-        instruction.link = "inferred" if instruction.equations else None
-
-
 def _deduce(module: Module, emitted: Mapping[int, set[str]], nodes: Nodes) -> None:
     callers, users = module.callers, _users(module)
     computing = (i for i in module.instructions() if i.opcode not in _MATERIAL | BOOKKEEPING)

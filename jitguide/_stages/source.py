@@ -216,8 +216,3 @@ class Shown:
     def lines_of(self, equations: frozenset[int]) -> tuple[int, ...]:
         """Return the numbers of the lines that these equations come from."""
         return tuple(sorted({line for e in equations if (line := self.origin[e][0]) is not None}))
-
-    def by_line(self, places: Sequence[Place]) -> frozenset[int]:
-        """Return the equations of the reader's innermost line among `places`, innermost first."""
-        place = self._origins.innermost(places[::-1])
-        return frozenset(self._owners.get(self._numbers.get(place, 0), ())) if place else frozenset()

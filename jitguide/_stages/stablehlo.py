@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from jitguide._stages.model import Line
 from jitguide._stages.tags import Nodes, tags
@@ -179,13 +179,6 @@ def _by_consumer(ops: list[Op]) -> None:
         for value in op.operands:
             if op.equations and op.opcode != "return":
                 consumers[op.function, value] = op.equations  # the first consumer in the text wins
-
-
-def link_by(ops: list[Op], find: Callable[[Op], frozenset[int]]) -> None:
-    """Give each operation the equations that `find` names, as deduced."""
-    for op in ops:
-        op.equations = find(op)
-        op.link = "inferred" if op.equations else None
 
 
 def emitted(ops: list[Op]) -> dict[int, set[str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from jitguide._callables import is_jitted, reached, require_function
+from jitguide._callables import held_in, is_jitted, peeled, require_function, through
 from jitguide._stages.build import build
 from jitguide._stages.result import Stages
 
@@ -20,7 +20,8 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
     that it merged into another shows under the other's name; what had to be deduced is marked as such.
 
     Args:
-        fn: A function, plain or jitted, also a method or a `functools.partial` of one. Every keyword goes to
+        fn: A function, plain or jitted, also a method or a `functools.partial` of one,
+            `equinox.filter_jit` and `flax.nnx.jit` included. Every keyword goes to
             it, so options of `jax.jit` are set by passing the jitted function:
             ``stages(jax.jit(f, static_argnames="n"), x, n=2)``.
         *args: Its arguments: arrays, or `jax.ShapeDtypeStruct` in their place.
@@ -43,6 +44,9 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
         { lambda ; a:f32[8]. let b:f32[8] = sin a; c:f32[8] = add b 1.0:f32[] in (c,) }
     """
     require_function("stages(fn, ...)", fn)
-    inner, bound, named = reached(fn)
-    jitted = inner if is_jitted(inner) else jax.jit(inner)
-    return build(inner, jitted, (*bound, *args), {**named, **kwargs})
+    library = peeled(fn)[0] if held_in(peeled(fn)[0]) else None  # its own name and source, not the wrapper's
+
+    def use(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Stages:
+        return build(library or inner, inner if is_jitted(inner) else jax.jit(inner), args, kwargs)
+
+    return through(fn, args, kwargs, use)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from jitguide import _display
 
-_WIDEST_SOURCE = 40
-_WIDEST_CELL = 30
+_WIDTH = 80
+_WIDEST_SOURCE = 32
+_WIDEST_CELL = 19
+_MOST_NAMES = 3
 
 
 def summary(stages: Any) -> str:
-    """Return for each source line its equations, StableHLO operations and where it ended up; then counts."""
-    rows = [_row(stages, number, line) for number, line in enumerate(stages.source.lines, 1)]
+    """Return for each source line its equations and where they ended up; then counts."""
+    rows = []
+    for number, line in enumerate(stages.source.lines, 1):
+        if line.equations or number == 1:
+            rows.append(_row(stages, number, line))
+        elif rows[-1][1] != "…":
+            rows.append(["", "…", "", ""])  # lines without an operation
     orphans = [e for e in stages.equations if e.line is None]
     if orphans:
-        rows.append(["", "(no line shown)", *_cells(stages, orphans)])
+        rows.append(["", "(no line shown)", *_cells(orphans)])
     title = f"stages of {stages.name}"
-    header = ["line", "source", "jaxpr", "StableHLO", "ended up in"]
-    table = _display.Table(header, rows, numeric=[0], title=title).text() if rows else title
-    return "\n".join([table, "", *counts(stages), *stages.notes])
+    table = _display.Table(["line", "source", "jaxpr", "ended up in"], rows, numeric=[0], title=title)
+    below = [textwrap.fill(text, _WIDTH) for text in (*counts(stages), *stages.notes)]
+    return "\n".join([table.text() if rows else title, "", *below])
 
 
 def counts(stages: Any) -> list[str]:
@@ -33,12 +41,11 @@ def counts(stages: Any) -> list[str]:
     ]
     lines.append("cost: " + ", ".join(f"{k} {_number(v, k)}" for k, v in stages.cost.items()))
     lines.append("memory: " + ", ".join(f"{k} {_display.size(v)}" for k, v in stages.memory.items()))
-    if stages.constants:
-        lines.append(
-            "captured: " + ", ".join(f"{c.type} ({_display.size(c.bytes)})" for c in stages.constants)
-        )
-    if stages.donated:
-        lines.append("donated: " + ", ".join(stages.donated))
+    captured = [f"{c.type} ({_display.size(c.bytes)})" for c in stages.constants]
+    for name, texts in (("captured", captured), ("donated", list(stages.donated))):
+        if texts:
+            more = f" and {len(texts) - _MOST_NAMES} more" if len(texts) > _MOST_NAMES else ""
+            lines.append(f"{name}: {', '.join(texts[:_MOST_NAMES])}{more}")
     return lines
 
 
@@ -50,18 +57,17 @@ def _number(value: float | None, name: str) -> str:
 
 def _row(stages: Any, number: int, line: Any) -> list[object]:
     own = [stages.equations[e] for e in sorted(line.equations)]
-    text = line.text if len(line.text) <= _WIDEST_SOURCE else line.text[: _WIDEST_SOURCE - 1] + "…"
-    return [number if line.text else "", text, *_cells(stages, own)]
+    return [number, _cut(line.text, _WIDEST_SOURCE), *_cells(own)]
 
 
-def _cells(stages: Any, own: list[Any]) -> list[str]:
-    if not own:
-        return ["", "", ""]
-    ids = {e.id for e in own}
-    lowered = [x.op for x in stages.stablehlo.lines if x.op and x.note != "constant" and ids & x.equations]
+def _cells(own: list[Any]) -> list[str]:
     inside = {e.parent for e in own}
     leaves = [e for e in own if e.id not in inside]
-    return [_listed(e.primitive for e in leaves), _listed(lowered), _ending(leaves)]
+    return [_listed(e.primitive for e in leaves), _ending(leaves)]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _ending(equations: list[Any]) -> str:
@@ -76,13 +82,13 @@ def _listed(items: Iterable[str]) -> str:
 
 
 def _clip(parts: list[str]) -> str:
-    text = ""
-    for i, part in enumerate(parts):
-        longer = f"{text}, {part}" if text else part
-        if text and len(longer) > _WIDEST_CELL:
-            return f"{text}, +{len(parts) - i}"
-        text = longer
-    return text
+    """Return as many of the parts as fit, and how many more there are."""
+    text = ", ".join(parts)
+    for shown in range(len(parts) - 1, 0, -1):
+        if len(text) <= _WIDEST_CELL:
+            break
+        text = f"{', '.join(parts[:shown])}, +{len(parts) - shown}"
+    return text if text.startswith(("unused", "not ", "only ", "XLA ")) else _cut(text, _WIDEST_CELL)
 
 
 def texts(stages: Any, names: Iterable[str]) -> str:

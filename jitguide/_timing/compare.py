@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping
+from itertools import chain
 from time import perf_counter
 from typing import Any
 
@@ -15,11 +17,10 @@ import numpy as np
 from jitguide import _monitoring
 from jitguide._arguments import Arguments, deleted
 from jitguide._display import duration
-from jitguide._timing.comparison import CALL_OVERHEAD, Comparison, Note, Timing, load_notes
-from jitguide._timing.engine import BLOCK, ROUNDS, Bench, Measured, measure
+from jitguide._timing.comparison import CALL_OVERHEAD, Comparison, Note, Timing, copy_notes, load_notes
+from jitguide._timing.engine import BLOCK, FEWEST_ROUNDS, ROUNDS, Bench, Measured, measure
 from jitguide._timing.equality import Check
-from jitguide._timing.inputs import first_calls, validate
-from jitguide._timing.statistics import paired_ratio
+from jitguide._timing.inputs import FirstCalls, another_copy, first_calls, own_arguments, validate
 from jitguide._timing.system_load import Busy
 
 # The clocks of an accelerator take longer to rise than a processor's caches take to fill.
@@ -28,10 +29,9 @@ _WARM_UP, _WARM_UP_ACCELERATOR = 0.02, 0.15
 _NEAR_NOTHING = 5
 # Seconds for timing a call that does nothing: some twenty blocks.
 _NOTHING_BUDGET = 0.002
-# With a control, every variant stands in each round twice, and the baseline's two places are compared. Were
-# the baseline alone to run twice as often, branch predictors and caches would know it better: equal functions
-# were seen to differ by 12 %.
-_PLACES = 2
+# With a control, every variant stands in each round twice. Were the baseline alone to run twice as often, branch
+# predictors and caches would know it better: equal functions were seen to differ by 12 %.
+_LONG_COMPILE = 2.0  # seconds of a first call
 # Where results are thrown away, as in a check that a program runs, a tenth of the time serves.
 _BUDGET_SCALE = "JITGUIDE_BUDGET_SCALE"
 
@@ -50,14 +50,16 @@ def compare(
 ) -> Comparison:
     """Time functions side by side on the same arguments, and say which is faster, or that it cannot be told.
 
-    The results are compared first. Then every variant is called in short blocks (about 100 µs), one block of
-    each in a new random order every round, and each result is waited for. Speed-ups are medians of the ratios
-    within rounds, so what slows the whole machine cancels. Every variant has two places in a round: the ratio
-    of the baseline's two shows what this machine can tell apart now.
+    The results are compared first. Then every variant is called in short blocks (about 100 µs), in a new random
+    order every round, and each result is waited for. Speed-ups are medians of the ratios within rounds, so what
+    slows the whole machine cancels. Their intervals are wide where the ratio changes during the measurement.
 
-    It ends early, after 0.2 s for each variant, when all intervals are within 1 %, and takes up to twice the
-    budget when they are not and no clear winner shows. Slow functions get 15 rounds, but never more than ten
-    times the budget, unless three rounds take that long.
+    A jitted variant is compiled a second time, and every round holds a block of both copies: two compiled copies
+    of one function may differ in speed, and so the intervals allow for it. Other functions, such as a lambda
+    that calls a jitted function, are called twice a round as they are.
+
+    It takes the budget for each variant, less where all differ by more than a factor of 2, up to four times as
+    long for 12 rounds of slow functions, and no less than 2 rounds.
 
     Args:
         variants: Names and functions. They are called with `args` and `kwargs`.
@@ -68,10 +70,10 @@ def compare(
             of two results that returns False or raises `AssertionError` if they disagree; or None for none.
             Results that are no arrays or numbers need one of the last two, and have to be waited for inside
             the variants.
-        control: Whether to run every variant twice a round, and the baseline against itself.
+        control: Whether every variant has two places in a round, the second for another compiled copy of it.
         setup: Returns fresh positional arguments, a tuple of them or a single one (such as a named tuple),
-            for every call, outside the timed part: for functions that donate or change their arguments. A
-            block is then one call.
+            for every call, outside the timed part: for functions that change their arguments. Arguments that
+            a variant donates are copied for every call without it.
         seed: Of the random order.
         **kwargs: Keyword arguments of every variant, save those that have the name of an option above: write
             `lambda x: f(x, seed=7)` to pass one of these on.
@@ -96,26 +98,28 @@ def compare(
     validate(variants, baseline, budget, check, setup, (args, kwargs))
     given = _given(baseline=baseline, budget=budget, check=check, control=control, setup=setup, seed=seed)
     baseline = next(iter(variants)) if baseline is None else baseline
-    fresh = _fresh(setup, (args, kwargs))
-    first = first_calls(variants, baseline, fresh, check, given)
+    first = first_calls(variants, baseline, _fresh(setup, (args, kwargs)), check, given)
     order = sorted(variants, key=lambda name: name != baseline)  # the engine takes ratios over its first
-    places = _PLACES if control else 1
+    calls = {
+        name: _places(variants[name], first, first.seconds[name]) if control else [variants[name]]
+        for name in order
+    }
+    measured = Measured(len(order))
+
+    def result(cores: float | None = None) -> Comparison:
+        return _comparison(measured, calls, baseline, first, cores, list(variants))
+
     busy = Busy.now()
-    calls = [variants[name] for name in order for _ in range(places)]
-    measured = _measure(calls, fresh, setup is not None, budget, seed)
-    cores = busy.cores_since()
-    timings = tuple(
-        _timing(name, order.index(name) * places, places, measured, first.seconds) for name in variants
-    )
-    return Comparison(
-        timings,
-        baseline,
-        paired_ratio(*measured.seconds[:2]) if control else None,
-        first.device,
-        cores,
-        (*first.notes, *_compile_notes(order, places, measured), *_notes(timings, cores)),
-        _method(timings, setup is not None, first.waited),
-    )
+    try:
+        _measure(list(calls.values()), first, budget, measured, seed)
+    except Exception as error:
+        error.add_note(
+            f"The variant {order[measured.running]!r} raised this after {measured.calls[measured.running]} calls."
+        )
+        if measured.rounds >= FEWEST_ROUNDS:
+            error.add_note(f"Measured before:\n{result()!r}")
+        raise
+    return result(busy.cores_since())
 
 
 def _given(**options: Any) -> list[str]:
@@ -124,10 +128,35 @@ def _given(**options: Any) -> list[str]:
     return [name for name, value in options.items() if value != defaults[name]]
 
 
-def _timing(name: str, at: int, places: int, measured: Measured, first: dict[str, float]) -> Timing:
-    """Return the times of the variant whose places in the rounds begin at `at`: one a round."""
-    logs = np.log(np.asarray(measured.seconds[at : at + places]))
-    return Timing(name, tuple(np.exp(logs.mean(axis=0)).tolist()), measured.calls_per_block[at], first[name])
+def _places(fn: Callable[..., Any], first: FirstCalls, first_call: float) -> list[Callable[..., Any]]:
+    """Return the function, and what has the second place in a round: another compiled copy, if it is jitted."""
+    # A slow first call may have been a slow compile, which is not worth a second one.
+    other = fn if first_call > _LONG_COMPILE else another_copy(fn)
+    if other is not fn:
+        args, kwargs = first.fresh()
+        jax.block_until_ready(other(*args, **kwargs))  # compiles
+    return [fn, other]
+
+
+def _comparison(
+    measured: Measured,
+    calls: Mapping[str, list[Callable[..., Any]]],
+    baseline: str,
+    first: FirstCalls,
+    cores: float | None,
+    names: list[str],
+) -> Comparison:
+    timings, compiled = {}, {}
+    found = zip(calls, measured.seconds, measured.calls_per_block, measured.compiled, strict=True)
+    for name, rounds, per_block, compiled[name] in found:
+        rounds = rounds[: measured.rounds]
+        places, blocks = len(rounds[0]), tuple(chain.from_iterable(rounds))
+        copies = min(places, len(set(map(id, calls[name]))))
+        timings[name] = Timing(name, blocks, per_block, first.seconds[name], places, copies)
+    ordered = tuple(timings[name] for name in names)
+    notes = (*first.notes, *_compile_notes(compiled), *_notes(ordered, cores))
+    control = timings[baseline].apart
+    return Comparison(ordered, baseline, control, first.device, cores, notes, _method(ordered, first))
 
 
 def _fresh(setup: Callable[..., Any] | None, arguments: Arguments) -> Callable[[], Arguments]:
@@ -148,16 +177,20 @@ def _fresh(setup: Callable[..., Any] | None, arguments: Arguments) -> Callable[[
 
 
 def _measure(
-    calls: list[Callable[..., Any]], fresh: Callable[[], Arguments], once: bool, budget: float, seed: int = 0
-) -> Measured:
+    variants: list[list[Callable[..., Any]]],
+    first: FirstCalls,
+    budget: float,
+    measured: Measured,
+    seed: int = 0,
+) -> None:
     """Run the engine with the real instruments."""
     budget *= _budget_scale()
     _monitoring.ensure_listening()
     with _monitoring.recording() as events:
         bench = Bench(
-            calls,
-            fresh,
-            once,
+            variants,
+            first.fresh,
+            first.most_calls,
             budget,
             seed,
             warm_up=min(_WARM_UP if jax.default_backend() == "cpu" else _WARM_UP_ACCELERATOR, budget),
@@ -165,7 +198,7 @@ def _measure(
             wait=jax.block_until_ready,
             compiles=lambda: sum(event.phase in ("compile", "read") for event in events),
         )
-        return measure(bench)
+        measure(bench, measured)
 
 
 def _budget_scale() -> float:
@@ -182,36 +215,35 @@ def _budget_scale() -> float:
     return scale
 
 
-def _compile_notes(order: list[str], places: int, measured: Measured) -> list[str]:
-    counts = {name: sum(measured.compiled[i * places : (i + 1) * places]) for i, name in enumerate(order)}
+def _compile_notes(compiled: Mapping[str, int]) -> list[str]:
     return [
         f"{name!r} compiled {count} programs inside the measured blocks, so its time includes compiling. "
-        "Find out why with `jitguide.watch`."
-        for name, count in counts.items()
+        "`jitguide.watch()` lists them."
+        for name, count in compiled.items()
         if count
     ]
 
 
 def _notes(timings: tuple[Timing, ...], cores: float | None) -> list[str]:
-    notes, nothing = list[str](), _seconds_of_nothing()
+    notes, nothing = [*copy_notes(timings)], seconds_of_nothing()
     near = [repr(timing.name) for timing in timings if timing.median < _NEAR_NOTHING * nothing]
     if near:
         text = f"{', '.join(near)}: a jitted call that does nothing takes {duration(nothing)} here."
         notes.append(Note(text, CALL_OVERHEAD))
     if timings[0].n < ROUNDS:
         notes.append(
-            f"Only {timings[0].n} rounds fitted, so intervals are wide. A larger `budget` gives more."
+            Note(f"Only {timings[0].n} rounds fitted, so intervals are wide. A larger `budget` gives more.")
         )
     if jax.config.jax_disable_jit:
-        notes.append("`jax_disable_jit` is on: jitted variants run one operation at a time.")
+        notes.append(Note("`jax_disable_jit` is on: jitted variants run one operation at a time."))
     return [*notes, *load_notes(cores)]
 
 
 _nothing = jax.jit(lambda x: x)
 
 
-def _seconds_of_nothing() -> float:
-    """Return the seconds of a jitted call that returns its argument, with the wait: the price of any call."""
+def seconds_of_nothing() -> float:
+    """Return the seconds of a jitted call that returns its argument, with the wait: the cost of any call."""
     with jax.transfer_guard("allow"):  # a guard is about what the variants do, and this is not their doing
         arguments: Arguments = ((jax.block_until_ready(jnp.float32(0)),), {})
     return time_alone(_nothing, lambda: arguments, once=False, budget=_NOTHING_BUDGET)
@@ -226,14 +258,14 @@ def time_alone(fn: Callable[..., Any], fresh: Callable[[], Arguments], once: boo
         once: Whether arguments serve one call only.
         budget: Seconds to spend.
     """
-    return float(np.median(_measure([fn], fresh, once, budget).seconds[0]))
+    measured = Measured(1)
+    first = FirstCalls({}, "", (), True, fresh, own_arguments(fresh()) if once else sys.maxsize)
+    _measure([[fn]], first, budget, measured)
+    return float(np.median(measured.seconds[0]))
 
 
-def _method(timings: tuple[Timing, ...], has_setup: bool, waited: bool) -> tuple[str, ...]:
-    if has_setup:
-        blocks = "fresh arguments for every call"
-    elif all(timing.calls_per_block == 1 for timing in timings):
-        blocks = "one call a block"
-    else:
-        blocks = f"{BLOCK * 1e6:.0f} µs blocks"
-    return ("warm", "interleaved", *(["waits included"] if waited else []), blocks)
+def _method(timings: tuple[Timing, ...], first: FirstCalls) -> tuple[str, ...]:
+    cold = all(timing.calls_per_block == 1 for timing in timings)
+    blocks = "one call a block" if cold else f"{BLOCK * 1e6:.0f} µs blocks"
+    fresh = ["fresh arguments for every call"] if first.most_calls < sys.maxsize else []
+    return ("warm", "interleaved", *(["waits included"] if first.waited else []), *fresh, blocks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from jitguide._display import AsData, Displayed, Table, duration
-from jitguide._timing.statistics import FLOOR, Ratio, judge, paired_ratio
+from jitguide._timing.statistics import Ratio, between_copies, judge, paired_ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,15 +26,19 @@ class Timing(AsData):
 
     Attributes:
         name: The variant's key.
-        seconds: Seconds per call of each block, in the order of the rounds.
+        seconds: Seconds per call of each block, in the order of the rounds and of the places in a round.
         calls_per_block: Number of calls in a block.
         first_call: Seconds of the first call, which traces and compiles what was not compiled before.
+        places: How many blocks of the variant each round holds.
+        copies: 2 if the second of them is that of a second compiled copy.
     """
 
     name: str
     seconds: tuple[float, ...] = field(repr=False)
     calls_per_block: int
     first_call: float
+    places: int = 1
+    copies: int = 1
     _derived: ClassVar = ("median", "low", "high", "n")
 
     @cached_property
@@ -53,8 +58,18 @@ class Timing(AsData):
 
     @property
     def n(self) -> int:
-        """Number of blocks."""
-        return len(self.seconds)
+        """Number of rounds."""
+        return len(self.seconds) // self.places
+
+    @cached_property
+    def apart(self) -> Ratio | None:
+        """Ratio of the times of its first place to those of its second; None if it has one place only."""
+        return paired_ratio(*self.blocks.T) if self.places > 1 else None
+
+    @property
+    def blocks(self) -> np.ndarray[Any, Any]:
+        """The seconds by round and place."""
+        return np.reshape(self.seconds, (self.n, self.places))
 
     def __str__(self) -> str:
         return f"{duration(self.median)} ({_span(self.low, self.high)})"
@@ -77,7 +92,7 @@ class Note(str):
         return note
 
 
-CALL_OVERHEAD, SYSTEM_LOAD = "call overhead", "system load"
+CALL_OVERHEAD, SYSTEM_LOAD, COPIES = "call overhead", "system load", "copies"
 
 
 def load_notes(cores: float | None, bound: str = "") -> list[Note]:
@@ -98,7 +113,8 @@ class Comparison(Displayed, AsData):
     Attributes:
         timings: One `Timing` for each variant, in the order given.
         baseline: Name of the variant that the others are compared with.
-        control: Ratio of the baseline to itself, entered a second time: should be 1. None if left out.
+        control: Ratio of the baseline to a second compiled copy of it, or to itself where it is not a jitted
+            function: should be 1. None if left out.
         device: Kind of the device that held the results, as its backend calls it.
         busy_cores: Cores that other programs used meanwhile; None where the system does not tell.
         notes: Sentences on what to bear in mind.
@@ -122,7 +138,8 @@ class Comparison(Displayed, AsData):
     def speedup(self, name: str, over: str | None = None) -> Ratio:
         """Return how many times as fast as the baseline a variant is, with a 95 % interval.
 
-        The interval is widened by half a percent, or by what the control missed 1 by if that is more.
+        The interval holds what the ratio did while it was measured, and what two compiled copies of one function
+        differ by, as far as the copies that were timed show it.
 
         Args:
             name: The variant.
@@ -134,15 +151,19 @@ class Comparison(Displayed, AsData):
         variant, other = self[name], self[self.baseline if over is None else over]
         if variant is other:
             return Ratio(1.0, 1.0, 1.0)
-        return paired_ratio(other.seconds, variant.seconds).widened(slack(self.control))
+        gaps = [math.log(t.apart.value) for t in self.timings if t.apart and t.copies > 1]
+        found = paired_ratio(other.blocks, variant.blocks)
+        return found.widened(between_copies(gaps, (other.copies, variant.copies)))
 
     def verdict(self, name: str, over: str | None = None) -> str:
         """Return "faster", "slower", "same" or "cannot tell".
 
-        A winner is named when the whole interval of the speed-up is more than 2 % away from 1; "same" is said
-        when it lies within 5 % of 1.
+        A winner is named when the whole interval of the speed-up is more than 2 % away from 1 and the fastest
+        tenth of the blocks does not contradict; "same" is said when the interval lies within 5 % of 1.
         """
-        return judge(self.speedup(name, over))
+        found = judge(self.speedup(name, over))
+        fast = self[self.baseline if over is None else over].low / self[name].low
+        return "cannot tell" if (found, fast < 1) in (("faster", True), ("slower", False)) else found
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the speed-ups with their intervals; needs matplotlib."""
@@ -160,23 +181,40 @@ class Comparison(Displayed, AsData):
         ]
 
     def _below(self) -> list[str]:
-        itself = f"; baseline against itself {self.control.value:.3f} (should be 1)" if self.control else ""
-        return [*self.notes, ", ".join([*self._method, f"{self.timings[0].n} rounds{itself}"])]
+        whom = "a second compiled copy" if self[self.baseline].copies > 1 else "itself"
+        control = f"; baseline against {whom} {self.control.value:.3f} (should be 1)" if self.control else ""
+        return [*self.notes, ", ".join([*self._method, f"{self.timings[0].n} rounds{control}"])]
 
     def _table(self) -> Table:
-        return Table(_HEADER, self._rows(), notes=self._below())
+        return Table(_HEADER, self._rows(), notes=self._below(), fit=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as data that `json.dumps` accepts: seconds, without those of each block."""
-        names = [timing.name for timing in self.timings]
-        speedups = {name: self.speedup(name).to_dict() for name in names}
-        verdicts = {name: self.verdict(name) for name in names}
-        return {**super().to_dict(), "speedups": speedups, "verdicts": verdicts}
+        """Return the comparison as data that `json.dumps` accepts.
+
+        Its "records" are one flat dictionary for each variant: `pandas.DataFrame(result.to_dict()["records"])`.
+        """
+        data = super().to_dict()
+        data["records"] = [self._record(**timing) for timing in data.pop("timings")]
+        return data
+
+    def _record(self, name: str, **timing: Any) -> dict[str, Any]:
+        ratio = self.speedup(name)
+        speedup = {"speedup": ratio.value, "speedup_low": ratio.low, "speedup_high": ratio.high}
+        return {"variant": name, **timing, **speedup, "verdict": self.verdict(name)}
 
 
-def slack(control: Ratio | None) -> float:
-    """Return by how much to widen an interval: never less than what the control is known to miss 1 by."""
-    return max(FLOOR, abs(control.value - 1) if control else 0.0)
+def copy_notes(timings: tuple[Timing, ...]) -> list[Note]:
+    """Return a note for each variant of which two compiled copies differ clearly."""
+    apart = {t.name: t.apart for t in timings if t.apart and t.copies > 1}
+    return [
+        Note(
+            f"Two compiled copies of {name!r} differ by {max(ratio.value, 1 / ratio.value) - 1:.0%}, so two "
+            "variants may differ as much by chance. The intervals allow for it.",
+            COPIES,
+        )
+        for name, ratio in apart.items()
+        if judge(ratio) in ("faster", "slower")
+    ]
 
 
 def _span(low: float, high: float) -> str:

@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import repeat
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from jitguide._timing.statistics import Ratio, judge, paired_ratio
+from jitguide._timing.statistics import BATCHES, paired_ratio
 
 # Shorter than the time slice of a scheduler (a few ms), so that most blocks run undisturbed; long enough that
 # two readings of the clock (0.15 µs each) do not count.
 BLOCK = 100e-6
-# The rank-based interval needs about this many rounds to be of use.
-ROUNDS = 15
-# What a function gets at least, however slow: two values have no spread worth the name.
-FEWEST_ROUNDS = 3
-# An answer this sharp needs no more time, once the machine has had the time to change its mood.
-SHARP, SOONEST = 0.01, 0.2
-# The budget is doubled for an answer that is not sharp; slow functions get ten times as much for `ROUNDS`.
-EXTENDED, CAP = 2, 10
-WARM_CALLS, WARM_LIMIT = 3, 1.0
+# A round in each batch: with fewer, an interval is wider.
+ROUNDS = BATCHES
+# What a function gets at least, however slow.
+FEWEST_ROUNDS = 2
+# A difference beyond this factor needs no more than a tenth of a second for each variant.
+FAR_APART, SOONEST = 2.0, 0.1
+# Slow functions get four times the budget for `ROUNDS`.
+CAP = 4
+# One call that takes longer than the budget and than this, in seconds, is all the warm-up.
+SLOW = 0.1
+WARM_CALLS = 3
 # Of the warm calls, a tenth is quicker than the one that sets the length of the blocks.
 QUICK = 0.1
 # Functions whose times differ by less than this factor get the same number of calls in a block. Two modes
 # of speed of one function were seen 7 times apart, and which of them the warm calls show is chance.
 ALIKE = 10
+# The first call of a block follows another function, and takes 20 to 30 µs longer: where that is more than about a
+# hundredth of a call, in seconds, it is made before the clock starts.
+COLD = 3e-3
 # A shared number of calls makes the blocks of the slower ones longer, but none longer than this: a scheduler's
 # time slice is a few ms.
 LONGEST = 1e-3
+
+Call = Callable[..., Any]
 
 
 @dataclass
@@ -39,10 +46,10 @@ class Bench:
     """What to time, and with which instruments; tests put in a clock of their own.
 
     Attributes:
-        calls: The functions, baseline first; each may stand in the list more than once.
+        variants: The functions, baseline first. Each has one place in a round, or two, for two compiled copies.
         fresh: Returns the arguments of one call; called outside the timed part.
-        once: Whether arguments serve one call only, so that a block is one call.
-        budget: Seconds for each function, over all its places in the list.
+        most_calls: How many calls a block may hold, because each has arguments of its own.
+        budget: Seconds for each variant.
         seed: Of the order within the rounds.
         warm_up: Seconds for each function before anything is kept.
         clock: Returns seconds.
@@ -50,9 +57,9 @@ class Bench:
         compiles: Returns how many programs have been compiled so far.
     """
 
-    calls: Sequence[Callable[..., Any]]
+    variants: Sequence[Sequence[Call]]
     fresh: Callable[[], tuple[Sequence[Any], dict[str, Any]]]
-    once: bool
+    most_calls: int
     budget: float
     seed: int
     warm_up: float
@@ -61,114 +68,126 @@ class Bench:
     compiles: Callable[[], int]
 
 
-@dataclass
 class Measured:
-    """Seconds per call of each block, by function and round."""
+    """Seconds per call of each block, by variant, round and place; it grows as `measure` goes on."""
 
-    calls_per_block: list[int]
-    seconds: list[list[float]]
-    compiled: list[int] = field(default_factory=list)  # programs compiled inside the blocks of each function
+    def __init__(self, variants: int) -> None:
+        """Begin without rounds."""
+        self.calls_per_block = [1] * variants  # those that are timed
+        self.untimed = [0] * variants  # those before
+        self.seconds: list[list[list[float]]] = [[] for _ in range(variants)]
+        self.compiled = [0] * variants  # programs compiled inside the blocks of each variant
+        self.calls = [0] * variants
+        self.running = 0  # the variant whose turn it is
 
     @property
     def rounds(self) -> int:
         """The number of rounds that are complete."""
-        return len(self.seconds[0])
+        return len(self.seconds[-1])
 
 
-def measure(bench: Bench) -> Measured:
-    """Warm up, then time one block of every function a round until the answer is sharp or time is up."""
-    warm = {id(call): _warm(bench, call) for call in bench.calls}  # a function that stands twice is one
-    per_block = _calls_per_block([warm[id(call)] for call in bench.calls], bench.once)
-    measured = Measured(per_block, [[] for _ in per_block], [0] * len(per_block))
+def measure(bench: Bench, measured: Measured) -> None:
+    """Warm up, then time one block of every function a round until time is up or the answer is beyond doubt."""
+    warm = [_warm(bench, measured, variant) for variant in range(len(bench.variants))]
+    # What is slow is called as rarely as possible.
+    most_places = 1 if max(warm) > max(bench.budget, SLOW) else 2
+    places = [(i, k) for i, calls in enumerate(bench.variants) for k in range(len(calls[:most_places]))]
+    measured.calls_per_block[:] = _calls_per_block(warm, bench.most_calls)
+    measured.untimed[:] = [int(seconds < COLD) for seconds in warm]
+    measured.compiled[:] = [0] * len(warm)  # the second copies were compiled only now
     rng = np.random.default_rng(bench.seed)
-    start, share = bench.clock(), len(warm)
-    look_at = 0.0  # sorting all ratios after every round would cost more than the blocks
+    start, share, look_at = bench.clock(), len(bench.variants), min(SOONEST, bench.budget)
     while True:
-        _round(bench, measured, rng.permutation(len(bench.calls)).tolist())
+        _round(bench, measured, [places[i] for i in rng.permutation(len(places))])
         spent = (bench.clock() - start) / share
-        if measured.rounds < FEWEST_ROUNDS:
-            continue
-        if spent >= CAP * bench.budget or (measured.rounds >= ROUNDS and spent >= EXTENDED * bench.budget):
-            return measured
-        if measured.rounds >= ROUNDS and spent >= max(look_at, min(SOONEST, bench.budget)):
-            if _is_settled(bench, measured.seconds, over_budget=spent >= bench.budget):
-                return measured
-            look_at = spent + bench.budget / 10
+        if measured.rounds >= ROUNDS:
+            if spent >= bench.budget:
+                return
+            if spent >= look_at:
+                if _far_apart(measured.seconds):
+                    return
+                look_at = spent + bench.budget / 10
+        elif measured.rounds >= FEWEST_ROUNDS and spent >= CAP * bench.budget:
+            return
 
 
-def _warm(bench: Bench, call: Callable[..., Any]) -> float:
+def _warm(bench: Bench, measured: Measured, variant: int) -> float:
     """Call until caches, clocks and branch predictors have settled; return the seconds of a quick call."""
-    start, taken = bench.clock(), []
-    while True:
-        taken.append(_block(bench, call, 1)[0])
-        spent = bench.clock() - start
-        if spent >= WARM_LIMIT or (len(taken) >= WARM_CALLS and spent >= bench.warm_up):
-            # Not the median: a function with two modes of speed would get long or short blocks by chance.
-            return float(np.quantile(taken, QUICK))
+    taken = list[float]()
+    calls = bench.variants[variant]
+    for call in {id(call): call for call in calls}.values():
+        start, count = bench.clock(), 0
+        while count < WARM_CALLS or bench.clock() - start < bench.warm_up:
+            taken.append(_block(bench, measured, variant, call, 1))
+            count += 1
+            if taken[-1] > max(bench.budget, SLOW):
+                return taken[-1]
+    # Not the median: a function with two modes of speed would get long or short blocks by chance.
+    return float(np.quantile(taken, QUICK))
 
 
-def _calls_per_block(seconds: Sequence[float], once: bool) -> list[int]:
-    """Return how often to call each function in a block.
+def _calls_per_block(seconds: Sequence[float], most: int) -> list[int]:
+    """Return how many calls of each function a block times.
 
-    The first call of a block follows another function and is slower than the rest. Functions of similar
-    speed therefore get blocks of the same number of calls, so that it weighs the same in all of them: the
-    baseline with all that are alike to it, then the first of the rest with those alike to it, and so on.
+    Calls that follow each other closely are quicker. Functions of similar speed therefore get blocks of the same
+    number of calls: the baseline with all that are alike to it, then the first of the rest with those alike to
+    it, and so on.
     """
     counts = [1] * len(seconds)
-    rest = [] if once else list(range(len(seconds)))
+    rest = list(range(len(seconds)))
     while rest:
         first = seconds[rest[0]]
         alike = [i for i in rest if first / ALIKE <= seconds[i] <= first * ALIKE]
         times = [seconds[i] for i in alike]
-        count = max(1, int(min(BLOCK / min(times), LONGEST / max(times))))
+        count = max(1, min(most, int(min(BLOCK / min(times), LONGEST / max(times)))))
         for i in alike:
             counts[i] = count
         rest = [i for i in rest if i not in alike]
     return counts
 
 
-def _round(bench: Bench, measured: Measured, order: Sequence[int]) -> None:
+def _round(bench: Bench, measured: Measured, order: Sequence[tuple[int, int]]) -> None:
     # A collection would land in whichever function happens to run, so it waits for the end of the round.
     was_on = gc.isenabled()
     gc.disable()
     try:
-        for index in order:
-            seconds, compiled = _block(bench, bench.calls[index], measured.calls_per_block[index])
-            measured.seconds[index].append(seconds)
-            measured.compiled[index] += compiled
+        taken = {
+            (variant, place): _block(
+                bench,
+                measured,
+                variant,
+                bench.variants[variant][place],
+                measured.calls_per_block[variant],
+                first=measured.untimed[variant],
+            )
+            for variant, place in order
+        }
     finally:
         if was_on:
             gc.enable()
+    for variant, rounds in enumerate(measured.seconds):
+        rounds.append([taken[at] for at in sorted(taken) if at[0] == variant])
 
 
-def _block(bench: Bench, call: Callable[..., Any], count: int) -> tuple[float, int]:
-    """Return the seconds of a call, and how many programs were compiled meanwhile."""
-    args, kwargs = bench.fresh()
+def _block(bench: Bench, measured: Measured, variant: int, call: Call, count: int, first: int = 0) -> float:
+    """Return the seconds of a call, each with the arguments made for it; the `first` calls are not timed."""
+    measured.running = variant
+    arguments = [bench.fresh() for _ in range(first + count)]
     before = bench.compiles()  # only now: what making the arguments compiles is not in the seconds
     clock, wait = bench.clock, bench.wait
+    for args, kwargs in arguments[:first]:
+        wait(call(*args, **kwargs))
     start = clock()
-    for _ in repeat(None, count):
+    for args, kwargs in arguments[first:]:
         wait(call(*args, **kwargs))
     seconds = clock() - start
+    measured.compiled[variant] += bench.compiles() - before
+    measured.calls[variant] += first + count
     # A clock that stands still would make a ratio of zero and infinity.
-    return max(seconds, 1e-9) / count, bench.compiles() - before
+    return max(seconds, 1e-9) / count
 
 
-def _is_settled(bench: Bench, seconds: list[list[float]], over_budget: bool) -> bool:
-    """Return whether all ratios are sharp; once the budget is spent, a clear winner will do as well.
-
-    The baseline's ratio to itself, which can have no winner, then only has to tell something.
-    """
-    ratios = [paired_ratio(seconds[0], other) for other in seconds[1:]]
-    enough = [
-        {"faster", "slower", "same"} if call is bench.calls[0] else {"faster", "slower"}
-        for call in bench.calls[1:]
-    ]
-    return all(
-        _is_sharp(ratio) or (over_budget and judge(ratio) in words)
-        for ratio, words in zip(ratios, enough, strict=True)
-    )
-
-
-def _is_sharp(ratio: Ratio) -> bool:
-    return ratio.low * (1 + SHARP) >= ratio.value and ratio.high <= ratio.value * (1 + SHARP)
+def _far_apart(seconds: list[list[list[float]]]) -> bool:
+    """Return whether each variant is clearly faster or slower than each other one, by a large factor."""
+    ratios = (paired_ratio(a, b) for a, b in combinations(seconds, 2))
+    return len(seconds) > 1 and all(r.low > FAR_APART or r.high < 1 / FAR_APART for r in ratios)

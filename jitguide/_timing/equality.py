@@ -16,6 +16,7 @@ Check = float | Callable[[Any, Any], Any] | None
 
 # Results that were rounded differently differ by a few units in the last place of their dtype.
 _ROUNDINGS = 8
+_SMALL_LEAF = 0.01  # of the scale of the whole result: a leaf as small as this may be all rounding
 _NUMBERS = (bool, int, float, complex)  # Python's own: their dtype follows from what they meet
 _ADVICE = (
     "Mend the wrong one; pass `setup` if one of them changes its arguments, a larger `check` if both are "
@@ -42,10 +43,11 @@ def validate_check(check: Any) -> None:
 def require_agreement(check: Check, first: tuple[str, Any], second: tuple[str, Any]) -> tuple[str, ...]:
     """Raise unless two results agree; return notes on what was let pass.
 
-    Floating-point leaves agree when they differ by at most `check` times the larger of the value itself and
-    the mean magnitude of its leaf, so that values near zero are not held to more than their neighbours. The
+    Floating-point leaves agree when they differ by at most `check` times the largest of the value itself, the
+    mean magnitude of its leaf, and a hundredth of that of the largest leaf: values near zero are not held to
+    more than their neighbours, and a gradient that is zero but for rounding is not held to itself. The
     tolerance is never finer than eight roundings of the dtype. Integers and booleans must be equal. NaN
-    agrees with NaN.
+    agrees with NaN. Functions, such as the activation in a model, are not compared.
 
     Args:
         check: A relative tolerance; or a function of both results that returns False (or raises
@@ -77,17 +79,19 @@ def require_agreement(check: Check, first: tuple[str, Any], second: tuple[str, A
             f"{names} return different structures: {tree_a} against {tree_b}. Make them return the same "
             "containers, or pass a function of both results as `check`."
         )
-    with_nan = [
-        where
+    pairs = [
+        (f"result{jax.tree_util.keystr(path)}", leaf_a, leaf_b)
         for (path, leaf_a), (_, leaf_b) in zip(leaves_a, leaves_b, strict=True)
-        if _compare_leaf(check, names, where := f"result{jax.tree_util.keystr(path)}", leaf_a, leaf_b)
+        if not callable(leaf_a)
     ]
+    least = _SMALL_LEAF * max((_typical(_as_numpy(leaf)) for _, leaf, _ in pairs), default=0.0)
+    with_nan = [where for where, *leaves in pairs if _compare_leaf(check, names, where, least, *leaves)]
     return tuple(f"{names} both have NaN at {where}; this counts as agreement." for where in with_nan)
 
 
 def require_arrays(name: str, result: Any) -> None:
-    """Raise unless `result`, of the variant called `name`, has leaves and all are arrays or numbers."""
-    leaves = jax.tree_util.tree_flatten_with_path(result)[0]
+    """Raise unless `result`, of the variant called `name`, has leaves and all are arrays, numbers or functions."""
+    leaves = [pair for pair in jax.tree_util.tree_flatten_with_path(result)[0] if not callable(pair[1])]
     if not leaves:
         raise TypeError(
             f"The variant {name!r} returns nothing to compare: {result!r}. Return its result, or pass "
@@ -121,8 +125,8 @@ def _ask(check: Callable[..., Any], names: str, a: Any, b: Any) -> None:
         raise ValueError(f"{names} disagree according to `check`: {why}. {_ADVICE}")
 
 
-def _compare_leaf(tolerance: float, names: str, where: str, a: Any, b: Any) -> bool:
-    """Raise unless two leaves agree; return whether they hold NaN."""
+def _compare_leaf(tolerance: float, names: str, where: str, least: float, a: Any, b: Any) -> bool:
+    """Raise unless two leaves agree, with room for a part of `least` at least; return whether they hold NaN."""
     loose = isinstance(a, _NUMBERS) or isinstance(b, _NUMBERS)
     a, b = _as_numpy(a), _as_numpy(b)
     if a.shape != b.shape:
@@ -140,7 +144,7 @@ def _compare_leaf(tolerance: float, names: str, where: str, a: Any, b: Any) -> b
         wrong, has_nan, note = a != b, False, "and they must be equal"
     else:
         tolerance = max(tolerance, _ROUNDINGS * max(_rounding(a), _rounding(b)))
-        wrong, has_nan = _too_far(tolerance, a, b)
+        wrong, has_nan = _too_far(tolerance, least, a, b)
         note = f"beyond the relative difference of {tolerance:.2g} that is allowed"
     if wrong.any():
         at = tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
@@ -168,14 +172,23 @@ def _rounding(array: np.ndarray) -> float:
     return float(jnp.finfo(array.dtype).eps)
 
 
-def _too_far(tolerance: float, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
-    wide = complex if jnp.issubdtype(a.dtype, jnp.complexfloating) else float
-    a, b = a.astype(wide), b.astype(wide)
+def _typical(array: np.ndarray) -> float:
+    """Return the mean magnitude of the finite values of a floating-point leaf."""
+    if _kind(array) == "exact":
+        return 0.0
+    size = np.abs(_wide(array))
+    return float(size[np.isfinite(size)].mean()) if np.isfinite(size).any() else 0.0
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(complex if jnp.issubdtype(array.dtype, jnp.complexfloating) else float)
+
+
+def _too_far(tolerance: float, least: float, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
+    room, a, b = max(_typical(a), least), _wide(a), _wide(b)
     nan_a, nan_b = np.isnan(a), np.isnan(b)
     finite = np.isfinite(a) & np.isfinite(b)
     # Infinities must be equal; finite values get room.
     wrong = np.where(nan_a | nan_b, nan_a != nan_b, a != b)
-    size = np.abs(np.where(finite, a, 0))
-    typical = size[finite].mean() if finite.any() else 0.0
-    difference = np.abs(np.where(finite, a, 0) - np.where(finite, b, 0))
-    return np.where(finite, difference > tolerance * np.maximum(size, typical), wrong), bool(nan_a.any())
+    size, difference = np.abs(np.where(finite, a, 0)), np.abs(np.where(finite, a, 0) - np.where(finite, b, 0))
+    return np.where(finite, difference > tolerance * np.maximum(size, room), wrong), bool(nan_a.any())

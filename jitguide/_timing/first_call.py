@@ -12,7 +12,7 @@ import jax
 
 from jitguide import _monitoring
 from jitguide._arguments import Arguments, copies, donates_any, donates_object
-from jitguide._callables import fresh_jit, reached
+from jitguide._callables import fresh_jit, held_in, jitted_in, peeled, reached, through, with_inner
 from jitguide._timing.compare import compare
 from jitguide._timing.equality import Check
 
@@ -74,17 +74,24 @@ class FirstCall:
 
 def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> FirstCall:
     """Make the first call of a function that no cache of JAX knows, and time its steps."""
-    fn, bound, named = reached(fn)
+    fn, bound, named = peeled(fn) if held_in(peeled(fn)[0]) else reached(fn)
     named = {name: value for name, value in named.items() if name not in kwargs}
-    jitted, notes = fresh_jit(fn)
+    jitted, notes = fresh_jit(jitted_in(fn) if held_in(fn) else fn)
+    if held_in(fn):  # a library's wrapper around the jitted function
+        jitted = with_inner(fn, jitted)
     seconds: dict[str, float] = {}
-    _monitoring.ensure_listening()
-    with _monitoring.recording() as events:
-        traced = _timed(seconds, "trace", lambda: jitted.trace(*bound, *args, **named, **kwargs))
+
+    def steps(inner: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        traced = _timed(seconds, "trace", lambda: inner.trace(*args, **kwargs))
         lowered = _timed(seconds, "lower", lambda: traced.lower())
         _timed(seconds, "compile", lambda: lowered.compile())
-    donates = donates_any(lowered.args_info)
-    if donates_object(bound, lowered.args_info[0]):
+        return lowered.args_info
+
+    _monitoring.ensure_listening()
+    with _monitoring.recording() as events:
+        args_info = through(jitted, (*bound, *args), {**named, **kwargs}, steps)
+    donates = donates_any(args_info)
+    if donates_object(bound, args_info[0]):
         args = (*bound, *args)
     else:
         jitted, bound = functools.partial(jitted, *bound) if bound else jitted, ()

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
+import sys
+import types
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import jax
+import jax.stages
 import numpy as np
 
-from jitguide._arguments import Arguments, deleted, is_number, refuse_deleted, refuse_tracing
-from jitguide._callables import is_watched
+from jitguide._arguments import Arguments, copies, deleted, is_number, refuse_deleted, refuse_tracing
+from jitguide._callables import fresh_jit, held_in, is_watched, jitted_in, with_inner
 from jitguide._timing.equality import Check, require_agreement, require_arrays, validate_check
 
+# Calls of a block whose arguments are made before it, and the bytes of those.
+_OWN_CALLS, _OWN_BYTES = 10, 64 * 2**20
 # Results that are there when the function returns them.
 _PRESENT = (np.ndarray, np.generic, bool, int, float, complex, str, bytes)
 
@@ -85,12 +91,16 @@ class FirstCalls:
         device: Kind of the device that holds the results.
         notes: Sentences on what to bear in mind.
         waited: Whether the result of every variant can be waited for.
+        fresh: Returns the arguments of a call.
+        most_calls: How many calls a block may hold, because each has arguments of its own.
     """
 
     seconds: dict[str, float]
     device: str
     notes: tuple[str, ...]
     waited: bool
+    fresh: Callable[[], Arguments]
+    most_calls: int
 
 
 def first_calls(
@@ -109,11 +119,14 @@ def first_calls(
         check: How closely the results have to agree.
         options: Names of the options that were given to `compare`.
     """
-    seconds, notes, unwaited = {}, _watched_notes(variants), []
+    seconds, notes, unwaited, used_up = {}, _watched_notes(variants), [], False
+    given = fresh()
+    refuse_deleted(given, "Make it again, or pass `setup`, which makes fresh ones for every call.")
+    once = fresh() is not given
     for name in sorted(variants, key=lambda name: name != baseline):
-        arguments = fresh()
-        refuse_deleted(arguments, "Make it again, or pass `setup`, which makes fresh ones for every call.")
-        before = _numpy_bytes(arguments)
+        # A copy, because a function that donates an argument must not delete what the caller passed.
+        arguments = copies(fresh())
+        leaves, before = jax.tree.leaves(arguments), _numpy_bytes(arguments)
         hints = _option_hints(name, variants[name], arguments, options)
         seconds[name], result = _first_call(name, variants[name], arguments, hints)
         if check is not None and not callable(check):
@@ -124,27 +137,38 @@ def first_calls(
             notes += require_agreement(check, (baseline, trusted), (name, result))
         notes += hints
         unwaited += _unwaited_notes(name, result)
-        after = fresh()
-        _refuse_donating(name, after)
+        used_up |= _used_up(leaves, arguments)
         # With `setup`, every call has arguments of its own, which it may change.
-        if after is arguments and before != _numpy_bytes(after):
+        if not once and before != _numpy_bytes(arguments):
             notes.append(_CHANGES.format(name))
-    return FirstCalls(seconds, _device_of(trusted), (*unwaited, *notes), not unwaited)
+    makes = (lambda: copies(fresh())) if used_up else fresh
+    most = own_arguments(given) if once or used_up else sys.maxsize
+    return FirstCalls(seconds, _device_of(trusted), (*unwaited, *notes), not unwaited, makes, most)
 
 
-def _refuse_donating(name: str, after: Arguments) -> None:
-    """Raise if the first call of the variant called `name` gave away an argument."""
-    if (where := deleted(after)) is None:
-        return
-    remedy = "Pass `setup=lambda: (x.copy(),)`, which makes fresh arguments for every call."
-    if where.startswith("kwargs"):
-        remedy = (
-            "`setup` makes fresh arguments for every call, but positional ones only: wrap the variants, as in "
-            "`lambda x, y: f(x, y=y)`, and let it make this one, too."
-        )
-    raise ValueError(
-        f"The variant {name!r} donates its argument {where}, so no second call can use it. {remedy}"
-    )
+def _used_up(leaves: list[Any], arguments: Arguments) -> bool:
+    """Return whether a call donated an argument, or put other arrays in its place, as `nnx.jit` does."""
+    after = jax.tree.leaves(arguments)
+    return deleted(arguments) is not None or [*map(id, leaves)] != [*map(id, after)]
+
+
+def own_arguments(arguments: Arguments) -> int:
+    """Return how many calls a block may hold if each has arguments of its own, which all lie in memory."""
+    nbytes = sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(arguments))
+    return max(1, min(_OWN_CALLS, _OWN_BYTES // max(nbytes, 1)))
+
+
+def another_copy(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return another compiled copy of a jitted function; what is not a jitted function, as it is."""
+    if type(fn) is functools.partial:
+        inner = another_copy(fn.func)
+        return fn if inner is fn.func else functools.partial(inner, *fn.args, **fn.keywords)
+    if inspect.ismethod(fn):
+        inner = another_copy(fn.__func__)
+        return fn if inner is fn.__func__ else types.MethodType(inner, fn.__self__)
+    if held_in(fn):
+        return cast("Callable[..., Any]", with_inner(fn, fresh_jit(jitted_in(fn))[0]))
+    return fresh_jit(fn)[0] if isinstance(fn, jax.stages.Wrapped) else fn
 
 
 def _option_hints(
@@ -171,7 +195,9 @@ def _unwaited_notes(name: str, result: Any) -> list[str]:
     """Return a note if there is nothing in `result` to wait for, or something that JAX cannot look into."""
     leaves = jax.tree.leaves(result)
     hidden = [
-        leaf for leaf in leaves if not (isinstance(leaf, _PRESENT) or hasattr(leaf, "block_until_ready"))
+        leaf
+        for leaf in leaves
+        if not (isinstance(leaf, _PRESENT) or hasattr(leaf, "block_until_ready") or callable(leaf))
     ]
     if leaves and not hidden:
         return []

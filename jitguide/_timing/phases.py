@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 import jax.stages
 
-from jitguide._arguments import (
-    Arguments,
-    is_number,
-    refuse_deleted,
-    refuse_tracing,
-)
+from jitguide._arguments import Arguments, is_number, refuse_deleted, refuse_tracing
+from jitguide._callables import refuse_ufunc
 from jitguide._display import AsData, Displayed, Table, duration
 from jitguide._timing.compare import time_alone
 from jitguide._timing.equality import Check
@@ -129,7 +125,7 @@ class Phases(Displayed, AsData):
         return getattr(self, step) / self.first_call if self.first_call else 0.0
 
     def _table(self) -> Table:
-        return Table(("step", "time", "share"), self._rows(), numeric=(1, 2), notes=self.notes)
+        return Table(("step", "time", "share"), self._rows(), numeric=(1, 2), notes=self.notes, fit=True)
 
 
 def phases_of(call: FirstCall, steady: float) -> Phases:
@@ -182,5 +178,6 @@ def _validate(fn: Any, arguments: Arguments) -> None:
             f"`fn` must be a function, got {type(fn).__name__}, which cannot be called. Pass the "
             "function and its arguments apart: `phases(f, x)`."
         )
+    refuse_ufunc("phases(fn, ...)", fn)
     refuse_tracing("phases", arguments)
     refuse_deleted(arguments, "Make it again.")

@@ -109,7 +109,7 @@ class Scaling(Displayed, AsData):
 
     def _table(self) -> Table:
         header = ("size", *self.names, "fastest")
-        return Table(header, self._rows(), numeric=range(len(self.names) + 1), notes=self._below())
+        return Table(header, self._rows(), numeric=range(len(self.names) + 1), notes=self._below(), fit=True)
 
 
 def scaling(

@@ -5,23 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitguide._display import AsData
 
-# Two copies of one function differ for good, through where their code and data lie in memory: most by up to
-# half a percent, one pair of 5 µs calls in ten by up to 1.4 %. An interval narrower than that would call the
-# two different; a winner is named only beyond `CLEAR`, which is wider than both.
-FLOOR = 0.005
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+# Rounds are looked at in this many groups, one after the other, so that a ratio that wanders shows.
+BATCHES = 12
+# Two compiled copies of one function differ for good, through where their code and data lie in memory: the
+# standard deviation of the logarithm of a copy's time, which counts as much as the copies of two functions.
+COPY, COPY_WEIGHT = 0.002, 2
 # A winner is named only beyond this difference, and "same" is said only within the other one.
 CLEAR, ALIKE = 0.02, 0.05
-# A quarter off each end keeps the mean safe from interruptions, and it still sees a second mode of speed.
-TRIM = 0.25
 _Z95 = 1.96  # normal quantile of a two-sided 95 % interval
 # With fewer values not even the whole range covers the median in 95 % of cases: 2 × 0.5**5 > 0.05.
 _RANKS_NEED = 6
+_READS_AS_SLOWER = 0.9
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,63 +47,78 @@ class Ratio(AsData):
     high: float
 
     def __repr__(self) -> str:
+        # What is clearly slower reads as such: 41,000× slower, and not ×0.0000245.
+        if self.value < _READS_AS_SLOWER:
+            turned = Ratio(1 / self.value, 1 / self.high, 1 / self.low)
+            return "{}× slower ({}–{})".format(*turned._numbers())
+        return "×{} ({}–{})".format(*self._numbers())
+
+    def _numbers(self) -> list[str]:
         # The same decimals for all three: three digits of the estimate, but no more than two decimals near 1.
-        size = math.floor(math.log10(self.value))
-        places = 2 if size == -1 else max(2 - size, 0)
-        return f"×{self.value:.{places}f} ({self.low:.{places}f}–{self.high:.{places}f})"
+        places = min(2 - math.floor(math.log10(self.value)), 2)
+        return [f"{round(x, places):,.{max(places, 0)}f}" for x in (self.value, self.low, self.high)]
 
     def widened(self, by: float) -> Ratio:
-        """Return the same estimate with both ends of the interval moved outwards by the factor 1 + `by`."""
-        return Ratio(self.value, self.low / (1 + by), self.high * (1 + by))
+        """Return the same estimate in an interval that is also unsure by the factor exp(`by`), independently."""
+        below, above = math.log(self.value / self.low), math.log(self.high / self.value)
+        low, high = -math.hypot(below, by), math.hypot(above, by)
+        return Ratio(self.value, self.value * math.exp(low), self.value * math.exp(high))
 
 
-def paired_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Ratio:
+def paired_ratio(numerators: ArrayLike, denominators: ArrayLike) -> Ratio:
     """Return the typical ratio of times that were taken side by side, one pair a round.
 
     The estimate is the median of the ratios within the rounds: what slows the machine for longer than a round
-    cancels, and a spike in one round moves nothing. The interval holds the median's rank-based 95 % interval
-    and the trimmed mean, which differ where a function has two modes of speed.
+    cancels, and a spike in one round moves nothing. The interval is the rank-based 95 % interval of the same
+    estimate in 12 batches of rounds, one after the other: a ratio that wanders while it is measured widens it.
 
     Args:
-        numerators: Seconds, one for each round.
-        denominators: Seconds of the same rounds.
+        numerators: Seconds, one for each round; or one for each place of a round, whose medians are averaged.
+        denominators: Seconds of the same rounds, and the same places.
 
     Example:
         >>> from jitguide._timing.statistics import paired_ratio
         >>> paired_ratio([2.0, 4.0, 6.2, 2.0, 2.0, 2.0], [1.0, 2.0, 3.0, 1.0, 1.0, 1.0])
         ×2.00 (2.00–2.07)
     """
-    logs = np.sort(np.log(np.asarray(numerators, float)) - np.log(np.asarray(denominators, float)))
-    middle, (low, high), mean = float(np.median(logs)), _interval_of_median(logs), trimmed_mean(logs.tolist())
-    return Ratio(math.exp(middle), math.exp(min(low, mean)), math.exp(max(high, mean)))
+    logs = np.log(np.asarray(numerators, float)) - np.log(np.asarray(denominators, float))
+    middle = float(np.median(logs, axis=0).mean())
+    batches = np.array_split(logs, min(BATCHES, len(logs)))
+    low, high = interval_of_median(np.sort([np.median(batch, axis=0).mean() for batch in batches]))
+    return Ratio(math.exp(middle), math.exp(min(low, middle)), math.exp(max(high, middle)))
 
 
-def _interval_of_median(ordered: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Return a 95 % interval of the median from ranks: no assumption about the distribution, one sort.
+def interval_of_median(ordered: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """Return a 95 % interval of the median from ranks: no assumption about the distribution.
 
     Source: Conover, "Practical Nonparametric Statistics", section 3.2. Below `_RANKS_NEED` values it is the
-    range stretched by itself to both sides, which covers more than 95 % for normal noise and three values or
-    more (Lord, Biometrika 34, 1947).
+    range stretched to both sides, by itself for three values or more (Lord, Biometrika 34, 1947) and by its
+    sixfold for two (Student's t has 12.7 there), which covers more than 95 % for normal noise.
     """
     n = len(ordered)
     if n < _RANKS_NEED:
-        spread = float(ordered[-1] - ordered[0])
+        spread = float(ordered[-1] - ordered[0]) * (6 if n == 2 else 1)
         return float(ordered[0]) - spread, float(ordered[-1]) + spread
     half = _Z95 * math.sqrt(n) / 2
     first = max(math.floor(n / 2 - half), 1)
     return float(ordered[first - 1]), float(ordered[n - first])
 
 
-def trimmed_mean(ordered: Sequence[float]) -> float:
-    """Return the mean of sorted values without the lowest and the highest quarter.
+def between_copies(gaps: Sequence[float], copies: tuple[int, int]) -> float:
+    """Return by how much, as a logarithm, two functions may differ because each was compiled as it was.
 
-    Example:
-        >>> from jitguide._timing.statistics import trimmed_mean
-        >>> trimmed_mean([1, 2, 4, 100])
-        3.0
+    It is half a 95 % interval of Student's t for the difference of two means of copies, in which the variance
+    of a copy is estimated from the copies that were timed and from what is known of others.
+
+    Args:
+        gaps: Differences of the logarithms of the times of two copies of a function, one for each function.
+        copies: How many copies of each of the two functions were timed.
     """
-    cut = int(len(ordered) * TRIM)
-    return float(np.mean(ordered[cut : len(ordered) - cut]))
+    degrees = COPY_WEIGHT + len(gaps)
+    variance = (COPY_WEIGHT * COPY**2 + sum(gap**2 for gap in gaps) / 2) / degrees
+    # Cornish and Fisher's expansion of Student's quantile, right to 3 % from two degrees on.
+    quantile = _Z95 + 2.37 / degrees + 2.82 / degrees**2 + 2.56 / degrees**3
+    return quantile * math.sqrt(variance * sum(1 / count for count in copies))
 
 
 def judge(speedup: Ratio) -> str:

@@ -3,46 +3,62 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from jitguide import _monitoring
-from jitguide._display import Displayed, Table, duration
-from jitguide._watch.call_log import require_count
+import jax
+import jax.numpy
 
-_HEADER = ("function", "line", "traces", "lowerings", "compiles", "cache reads", "seconds")
+from jitguide import _monitoring
+from jitguide._callables import jitted_in
+from jitguide._display import Displayed, Table, duration
+from jitguide._watch.wanted import Wanted, require_count
+
+_HEADER = ("function", "line", "traces", "lowered", "compiled", "read", "seconds")
 _PHASES = ("trace", "lower", "compile", "read")
+_LISTED = 20  # executables in a message
 _NO_REASONS = "To learn why a function compiled, watch it: `watch(fn)` compares the arguments of its calls."
 _INNER = (
     "JAX does not report every trace: not that of a jitted function inside another trace, nor under grad or "
     "vmap outside of jit. To count those, count in the function's body, which runs once per trace."
 )
 _BLIND = "JAX did not report its work as expected, so nothing was counted."
+_ELSEWHERE = "Other threads traced or compiled meanwhile; `watch()` counts its own thread."
+_monitoring.ensure_listening()  # so that names of functions are known that compile before the first block
 
 
 class WatchedBlock(Displayed):
     """A context manager that counts what its block makes JAX do in this thread; made by `watch()`.
 
     It counts what JAX reports, under the names of functions. The trace of a jitted function is not reported
-    where another trace contains it, nor under `grad` or `vmap` outside of jit.
+    where another trace contains it, nor under `grad` or `vmap` outside of jit. Of two tasks of asyncio, each counts its own.
     """
 
     def __init__(self) -> None:
         self._found: list[_monitoring.Event] = []
-        self._recording: Any = None
         self._counted = True
+        self._elsewhere = False
 
     def __enter__(self) -> WatchedBlock:
         self._counted = _monitoring.can_count()
-        self._recording = _monitoring.recording()
-        self._found = self._recording.__enter__()
+        self._open = contextlib.ExitStack()
+        self._open.enter_context(_monitoring.logged())
+        self._found = self._open.enter_context(_monitoring.recording())
+        self._before = sum(_monitoring.all_work().values())
         return self
 
     def __exit__(self, *details: Any) -> None:
-        self._recording.__exit__(*details)
+        work = sum(_monitoring.all_work().values()) - self._before
+        self._open.close()
+        self._found = [*self._found]  # a task that this block started may go on
         self._counted = self._counted and _monitoring.is_listening()
+        self._elsewhere = work > len(self._found)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_open": None}
 
     @property
     def events(self) -> tuple[_monitoring.Event, ...]:
@@ -63,10 +79,12 @@ class WatchedBlock(Displayed):
         """
         if phase not in _PHASES:
             raise ValueError(f"`phase` must be one of {', '.join(map(repr, _PHASES))}, got {phase!r}.")
-        name = _name_of(of)
+        return len(self._which((phase,), _name_of(of)))
+
+    def _which(self, phases: tuple[str, ...], name: str | None) -> list[_monitoring.Event]:
         if not self._counted:
             raise RuntimeError(_BLIND)
-        return sum(e.phase == phase and name in (None, e.function) for e in self._found)
+        return [e for e in self._found if e.phase in phases and name in (None, e.function)]
 
     @property
     def traces(self) -> int:
@@ -91,35 +109,55 @@ class WatchedBlock(Displayed):
     def _table(self) -> Table:
         groups: dict[tuple[str, str], list[_monitoring.Event]] = {}
         for event in self._found:
-            groups.setdefault((event.function, event.where), []).append(event)
+            own = not _is_of_jax(event.function)
+            key = (event.function, event.where) if own else ("operations of JAX", "")
+            groups.setdefault(key, []).append(event)
+        if len(groups) > 1:
+            groups["all", ""] = self._found
+        by_time = sorted(groups, key=lambda key: (key == ("all", ""), -_seconds(groups[key])))
         cells = []
-        for (function, where), events in groups.items():
+        for function, where in by_time:
+            events = groups[function, where]
             numbers = [sum(e.phase == phase for e in events) for phase in _PHASES]
-            cells.append([function, where, *numbers, duration(sum(e.seconds for e in events))])
-        notes = (
-            [_BLIND] if not self._counted else [_NO_REASONS] if cells else ["Nothing was traced or compiled."]
-        )
-        return Table(_HEADER, cells, numeric=range(2, 7), notes=notes)
+            cells.append([function, where, *numbers, duration(_seconds(events))])
+        notes = [_NO_REASONS if cells else "Nothing was traced or compiled here."]
+        notes = [*(notes if self._counted else [_BLIND]), *([_ELSEWHERE] if self._elsewhere else [])]
+        return Table(_HEADER, cells, numeric=range(2, 7), notes=notes, fit=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the events as JSON-ready data."""
         return {"counted": self._counted, "events": [asdict(event) for event in self._found]}
 
 
-@contextlib.contextmanager
-def assert_compiles(expected: int, of: str | Callable[..., Any] | None = None) -> Iterator[WatchedBlock]:
-    """Fail unless the block compiles exactly `expected` programs in this thread.
+def _seconds(events: list[_monitoring.Event]) -> float:
+    return sum(event.seconds for event in events)
 
-    Operations outside of jit compile programs of their own, once each; `of` leaves them out.
+
+def _is_of_jax(name: str) -> bool:
+    """Return whether JAX has an operation of this name, such as `add`, which compiles by itself outside of jit."""
+    return any(hasattr(module, name.strip("_")) for module in (jax.numpy, jax.lax, jax.random))
+
+
+@contextlib.contextmanager
+def assert_compiles(
+    expected: int | None = None, of: str | Callable[..., Any] | None = None, *, at_most: int | None = None
+) -> Iterator[WatchedBlock]:
+    """Fail unless the block makes exactly `expected` executables in this thread.
+
+    An executable that is read from the persistent cache counts like one that is compiled, so a test gives
+    the same result with and without that cache. What the process made before counts for nothing: to be
+    independent of the order of tests, give `at_most`, or clear the function's cache first.
+    Operations outside of jit make executables of their own, once each; `of` leaves them out.
 
     Args:
-        expected: Number of programs.
-        of: Count only functions of this name; a function stands for its name, and a misspelt name counts
-            nothing.
+        expected: Number of executables.
+        of: Count only functions of this name; a function stands for its name.
+        at_most: The largest number, in place of `expected`.
 
     Raises:
-        AssertionError: Another number was compiled; the message lists them with their lines.
-        TypeError: `expected` is no number, or `of` neither a function nor a name.
+        AssertionError: Another number was made; the message lists them with their lines and shapes.
+        ValueError: No function of the name `of` was seen at work, as of a misspelt one.
+        TypeError: The count is not an integer, or both or neither are given, or `of` is neither a function nor a name.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -130,15 +168,15 @@ def assert_compiles(expected: int, of: str | Callable[..., Any] | None = None) -
         ...     for _ in range(3):
         ...         x = double(x)
     """
-    require_count(expected)
-    _name_of(of)  # raises before the block runs
-    with WatchedBlock() as seen:
+    __tracebackhide__ = True
+    with _asserted(("compile", "read"), require_count(expected, at_most), of) as seen:
         yield seen
-    _check(seen, "compile", expected, of)
 
 
 @contextlib.contextmanager
-def assert_traces(expected: int, of: str | Callable[..., Any] | None = None) -> Iterator[WatchedBlock]:
+def assert_traces(
+    expected: int | None = None, of: str | Callable[..., Any] | None = None, *, at_most: int | None = None
+) -> Iterator[WatchedBlock]:
     """Fail unless the block traces exactly `expected` times in this thread.
 
     The block must call the jitted function, `lower` it or pass it to `make_jaxpr`: JAX does not report the
@@ -146,12 +184,13 @@ def assert_traces(expected: int, of: str | Callable[..., Any] | None = None) -> 
 
     Args:
         expected: Number of traces.
-        of: Count only functions of this name; a function stands for its name, and a misspelt name counts
-            nothing.
+        of: Count only functions of this name; a function stands for its name.
+        at_most: The largest number, in place of `expected`.
 
     Raises:
         AssertionError: Another number was traced; the message lists them with their lines.
-        TypeError: `expected` is no number, or `of` neither a function nor a name.
+        ValueError: No function of the name `of` was seen at work, as of a misspelt one.
+        TypeError: The count is not an integer, or both or neither are given, or `of` is neither a function nor a name.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -161,38 +200,56 @@ def assert_traces(expected: int, of: str | Callable[..., Any] | None = None) -> 
         >>> with assert_traces(1, of="<lambda>"):
         ...     x = double(double(x))
     """
-    require_count(expected)
-    _name_of(of)  # raises before the block runs
+    __tracebackhide__ = True
+    with _asserted(("trace",), require_count(expected, at_most), of) as seen:
+        yield seen
+
+
+@contextlib.contextmanager
+def _asserted(
+    phases: tuple[str, ...], wanted: Wanted, of: str | Callable[..., Any] | None
+) -> Iterator[WatchedBlock]:
+    __tracebackhide__ = True
+    name = _name_of(of)  # raises before the block runs
     with WatchedBlock() as seen:
         yield seen
-    _check(seen, "trace", expected, of)
-
-
-def _check(seen: WatchedBlock, phase: str, expected: int, of: str | Callable[..., Any] | None) -> None:
     try:
-        found = seen.count(phase, of)
+        found = seen._which(phases, name)
     except RuntimeError as error:
         raise AssertionError(str(error)) from None
-    if found != expected:
-        what = f" of `{_name_of(of)}`" if of is not None else ""
-        counts = f"{phase.capitalize()}s{what} in this block: {found}; expected: {expected}."
-        hint = _hint(phase, found, expected, of)
-        raise AssertionError(f"{counts}\n{hint}{seen!r}")
+    if isinstance(of, str) and of not in _monitoring.all_work():
+        close = difflib.get_close_matches(of, _monitoring.all_work(), n=3)
+        meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
+        raise ValueError(
+            f"`of` is {of!r}, and no function of that name was traced or compiled in this process{meant} "
+            "Pass the function itself."
+        )
+    if not wanted.fits(len(found)):
+        what = f" of `{name}`" if name is not None else ""
+        counts = f"{phases[0].capitalize()}s{what} in this block: {len(found)}; expected: {wanted}."
+        made = [f"  {e.function}({e.shapes}) at {e.where or 'an unknown line'}\n" for e in found[:_LISTED]]
+        more = [f"  and {len(found) - _LISTED} more\n"] if len(found) > _LISTED else []
+        raise AssertionError(
+            "".join([counts, "\n", *made, *more, _hint(phases[0], len(found), wanted, of), repr(seen)])
+        )
 
 
-def _hint(phase: str, found: int, expected: int, of: str | Callable[..., Any] | None) -> str:
-    if found < expected and phase == "trace":
+def _hint(phase: str, found: int, wanted: Wanted, of: str | Callable[..., Any] | None) -> str:
+    if found < wanted.number and phase == "trace":
         return f"{_INNER}\n"
-    if found > expected and callable(of):
+    if found < wanted.number:
+        return "What was made before the block is not made again.\n"
+    if callable(of):
         return f"JAX reports names only: another function named `{_name_of(of)}` counts too.\n"
     return ""
 
 
 def _name_of(function: Any) -> str | None:
     """Return the name under which JAX reports a function; a name and None stand for themselves."""
+    inner = jitted_in(function) if callable(function) else None
     while isinstance(function, functools.partial):
         function = function.func
-    name = getattr(function, "__name__", function)
+    name = getattr(function if inner is None else inner, "__name__", function)
     if name is None or isinstance(name, str):
         return name
     raise TypeError(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jitguide._watch.function_identity import are_alike, place_of
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
-from jitguide._watch.signature import Signature, has_outline_among
-from jitguide._watch.signature_diff import differences, reason_for
+from jitguide._watch.signature import Signature
+from jitguide._watch.signature_diff import reason_for, same_call
 
 # Comparing with one takes about 20 µs. A function with more kinds of calls has a problem that no list solves.
 _MAX_KNOWN = 100
@@ -28,7 +28,7 @@ class Work:
         name: Name of the function.
         now: Signature of the call.
         layer: How deep it went.
-        slow: Outline of the call if calls of this kind never take the fast path.
+        slow: Whether calls of this kind never take the fast path.
         first: Whether it is the first of its watcher to do any work.
         met: Whether there were calls before it that are not known here.
         since: `History.count` when the call began; None if nothing was learned since.
@@ -38,7 +38,7 @@ class Work:
     name: str
     now: Signature
     layer: str
-    slow: tuple[Any, ...] | None = None
+    slow: bool = False
     first: bool = False
     met: bool = False
     since: int | None = None
@@ -54,36 +54,37 @@ class History:
 
     Attributes:
         count: How many kinds of calls were ever learned.
+        outlines: Of calls while there are slow kinds: why they took no fast path, None if they did.
     """
 
     def __init__(self, fun: weakref.ref[Any] | None = None, others: Sequence[weakref.ref[Any]] = ()) -> None:
         self.count = 0
+        self.outlines: dict[tuple[Any, ...], Reason | None] = {}
         self._fun, self._others = fun, others
         self._lock = threading.Lock()
         self._known: list[Signature] = []
         self._forgotten: list[Signature] = []
         self._slow: list[Signature] = []
         self._failed: list[Signature] = []
-        self._outlines: list[tuple[Any, ...]] = []  # of the slow and the failed ones
         self._raised = False
 
     def forget(self) -> None:
         """Note that the caches were cleared."""
         with self._lock:
             self._forgotten = [*self._forgotten, *self._known][-_MAX_KNOWN:]
-            self._known, self._slow, self._failed, self._outlines = [], [], [], []
+            self._known, self._slow, self._failed = [], [], []
+            self.outlines = {}
 
     def note(self, now: Signature) -> None:
         """Remember a call for which a program is there."""
         with self._lock:
             self._note(now)
 
-    def note_error(self, now: Signature, outline: tuple[Any, ...], *, kept: bool, grown: bool) -> None:
+    def note_error(self, now: Signature, *, kept: bool, grown: bool) -> None:
         """Remember a call that raised.
 
         Args:
             now: Its signature.
-            outline: Its outline.
             kept: Whether its program is kept.
             grown: Whether it left an entry: JAX never gives that entry a fast path.
         """
@@ -93,11 +94,17 @@ class History:
                 self._note(now)
             if grown and len(self._failed) < _MAX_KNOWN and not _is_among(self._failed, now):
                 self._failed.append(now)
-                self._outlines.append(outline)
 
-    def may_be_slow(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Return whether a call may be of a kind without a fast path; quick, for it is asked at each hit."""
-        return bool(self._outlines) and has_outline_among(self._outlines, args, kwargs)
+    @property
+    def has_slow(self) -> bool:
+        """Whether there are kinds of calls that never take the fast path."""
+        return bool(self._slow or self._failed)
+
+    def mark(self, outline: tuple[Any, ...], why: Reason | None) -> None:
+        """Remember for calls of an outline why they take no fast path, or that they do."""
+        if len(self.outlines) >= _MAX_KNOWN:
+            self.outlines = {}
+        self.outlines[outline] = why
 
     def is_slow(self, now: Signature) -> bool:
         """Return whether this kind of call never takes the fast path."""
@@ -106,9 +113,8 @@ class History:
     def learn(self, work: Work) -> Reason:
         """Remember a call that was not a hit, and return why it was not."""
         with self._lock:
-            if work.slow is not None and not _is_among(self._slow, work.now):
+            if work.slow and not _is_among(self._slow, work.now):
                 self._slow.append(work.now)
-                self._outlines.append(work.slow)
             learned_meanwhile = 0 if work.since is None else self.count - work.since  # by other threads
             known = self._known[: max(len(self._known) - learned_meanwhile, 0)]
             found = self._reason(work, known)
@@ -151,7 +157,7 @@ class History:
 
 
 def _is_among(signatures: list[Signature], now: Signature) -> bool:
-    return any(not differences(other, now) for other in signatures)
+    return any(same_call(other, now) for other in reversed(signatures))
 
 
 def history_of(fun: Callable[..., Any]) -> History:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from numbers import Integral
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from jitguide._display import AsData, Displayed, Table, duration
-from jitguide._text import show
 from jitguide._watch.reasons import Reason
+from jitguide._watch.wanted import Wanted, require_count
 
 # From the least to the most work; the last two say that a call cannot be placed on this scale.
 Outcome = Literal[
@@ -36,8 +33,10 @@ _NOT_COUNTED = (
 # More rows than this are not read; the first and the last tell what happens.
 _MAX_ROWS = 40
 _NEED_NO_ADVICE = ("first call", "first call without error", "raised")
+_HIT, _OTHER = 0, 1  # codes of calls; higher ones stand for a reason to leave the fast path
 _HEADER = ("call", "outcome", "seconds", "trace", "lower", "compile", "why")
 _NUMERIC = (2, 3, 4, 5)
+_WHY = 6
 _MINOR = (3, 4, 5)  # the phases: a narrow screen has room for them or for the reasons
 
 
@@ -68,10 +67,23 @@ class Call(AsData):
     compiled: bool = False
 
 
+class _Run(NamedTuple):
+    """Calls in a row that did the same little, or one call that did more: its first and last index."""
+
+    first: int
+    last: int
+    call: Call
+    seconds: float
+
+    @property
+    def times(self) -> int:
+        return self.last - self.first + 1
+
+
 class CallLog(Displayed):
     """The calls of one function, with their counts, their table and assertions about them.
 
-    Hits take eight bytes each, so that a loop of a million calls can be watched.
+    Calls that hit, or that always leave the fast path, take nine bytes each: a loop of a million can be watched.
     """
 
     __name__: str
@@ -81,151 +93,187 @@ class CallLog(Displayed):
         self._lock = threading.Lock()
         self.reset()
 
-    def _add_hit(self, seconds: float) -> None:
-        with self._lock:
-            self._seconds.append(seconds)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the calls, without the function."""
+        names = ("_seconds", "_codes", "_work", "_idle", "_notes", "__name__")
+        return CallLog, (), {name: getattr(self, name) for name in names}
 
-    def _add(self, outcome: Outcome, seconds: float, **details: Any) -> None:
+    def _add_idle(self, seconds: float, why: Reason | None = None) -> None:
+        """Note a call that was a hit or, with a reason, left the fast path."""
+        with self._lock:
+            code = _HIT if why is None else self._idle.setdefault(why, len(self._idle) + _OTHER + 1)
+            self._seconds.append(seconds)
+            self._codes.append(min(code, 255))
+
+    def _add(
+        self,
+        outcome: Outcome,
+        seconds: float,
+        phases: dict[str, float],
+        why: Reason | None,
+        signature: str = "",
+    ) -> None:
+        times = phases.get("trace"), phases.get("lower"), phases.get("compile", phases.get("read"))
         with self._lock:
             self._seconds.append(seconds)
+            self._codes.append(_OTHER)
             index = len(self._seconds)
-            self._work[index] = Call(index, outcome, seconds, **details)
+            self._work[index] = Call(index, outcome, seconds, *times, why, signature, "compile" in phases)
 
     def reset(self) -> None:
         """Forget the calls so far. What JAX has in its caches stays, and so does the memory of it."""
         with self._lock:
-            self._seconds = array("d")
+            self._seconds, self._codes = array("d"), array("B")
             self._work: dict[int, Call] = {}
+            self._idle: dict[Reason, int] = {}
+
+    def _call(self, index: int) -> Call:
+        if found := self._work.get(index):
+            return found
+        reasons = {code: why for why, code in self._idle.items()}
+        why = reasons.get(self._codes[index - 1])
+        return Call(index, "left the fast path" if why else "hit", self._seconds[index - 1], reason=why)
 
     @property
     def calls(self) -> tuple[Call, ...]:
         """All calls since the start or the last `reset`."""
         with self._lock:
-            seconds, work = self._seconds[:], dict(self._work)
-        return tuple(work.get(i) or Call(i, "hit", s) for i, s in enumerate(seconds, 1))
+            return tuple(self._call(index) for index in range(1, len(self._seconds) + 1))
 
     @property
     def last(self) -> Call | None:
         """The last call; None before the first."""
         with self._lock:
-            count = len(self._seconds)
-            return (self._work.get(count) or Call(count, "hit", self._seconds[-1])) if count else None
+            return self._call(len(self._seconds)) if self._seconds else None
 
     @property
     def counts(self) -> dict[Outcome, int]:
         """How many calls had each outcome; only those that occurred."""
         with self._lock:
-            found: Counter[Outcome] = Counter(call.outcome for call in self._work.values())
-            found["hit"] = len(self._seconds) - len(self._work)
-        return {outcome: found[outcome] for outcome in OUTCOMES if found[outcome]}
+            codes = np.bincount(np.array(self._codes, np.uint8), minlength=2)
+            found = [call.outcome for call in self._work.values()]
+        counts: dict[Outcome, int] = {outcome: found.count(outcome) for outcome in OUTCOMES}
+        counts["hit"] += int(codes[_HIT])
+        counts["left the fast path"] += int(codes[_OTHER + 1 :].sum())
+        return {outcome: count for outcome, count in counts.items() if count}
 
     @property
     def traces(self) -> int:
         """How many calls traced the function."""
-        return sum(call.trace is not None for call in list(self._work.values()))
+        return len(self._which(_has_traced))
 
     @property
     def compiles(self) -> int:
         """How many calls compiled, those that raised later included; a program read from the persistent cache is not compiled."""
-        return sum(_has_compiled(call) for call in list(self._work.values()))
+        return len(self._which(_has_compiled))
 
     @property
     def hits(self) -> int:
         """How many calls were hits: they did nothing but run the program."""
         return self.counts.get("hit", 0)
 
-    def assert_compiles(self, expected: int) -> None:
-        """Fail unless exactly `expected` calls compiled since the start or the last `reset`.
+    def _which(self, did: Callable[[Call], bool]) -> list[Call]:
+        with self._lock:
+            return [call for call in self._work.values() if did(call)]
+
+    def assert_compiles(self, expected: int | None = None, *, at_most: int | None = None) -> None:
+        """Fail unless exactly `expected` calls made an executable since the start or the last `reset`.
+
+        A call that read its executable from the persistent cache counts like one that compiled it, so a test
+        gives the same result with and without that cache.
+
+        Args:
+            expected: Number of calls.
+            at_most: The largest number, in place of `expected`.
 
         Raises:
-            AssertionError: Another number did; the message says which calls, and why.
-            TypeError: `expected` is no number.
-            ValueError: `expected` is negative.
+            AssertionError: Another number did; the message says which calls, with what, and why.
+            TypeError: The count is not an integer, or both or neither are given.
+            ValueError: The number is negative.
         """
-        self._assert("compiled", self.compiles, expected, _has_compiled)
+        __tracebackhide__ = True
+        self._assert("compiled", _has_made, require_count(expected, at_most))
 
-    def assert_traces(self, expected: int) -> None:
+    def assert_traces(self, expected: int | None = None, *, at_most: int | None = None) -> None:
         """Fail unless exactly `expected` calls traced since the start or the last `reset`.
 
-        Raises:
-            AssertionError: Another number did; the message says which calls, and why.
-            TypeError: `expected` is no number.
-            ValueError: `expected` is negative.
+        Arguments and errors are those of `assert_compiles`.
         """
-        self._assert("traced", self.traces, expected, lambda call: call.trace is not None)
+        __tracebackhide__ = True
+        self._assert("traced", _has_traced, require_count(expected, at_most))
 
-    def _assert(self, did: str, found: int, expected: int, which: Callable[[Call], bool]) -> None:
-        require_count(expected)
-        calls = self.calls
-        if any(call.outcome == "not counted" for call in calls):
-            raise AssertionError(f"`{self.__name__}` was called {len(calls)} times. {_NOT_COUNTED}")
-        if found != expected:
-            lines = [f"  call {call.index}: {call.reason}" for call in calls if which(call)]
+    def _assert(self, did: str, which: Callable[[Call], bool], wanted: Wanted) -> None:
+        __tracebackhide__ = True
+        count = len(self._seconds)
+        if "not counted" in self.counts:
+            raise AssertionError(f"`{self.__name__}` was called {count} times. {_NOT_COUNTED}")
+        found = self._which(which)
+        if not wanted.fits(len(found)):
+            lines = [f"  call {call.index}: {call.signature}\n    {call.reason}" for call in found]
             raise AssertionError(
-                f"`{self.__name__}` {did} in {found} of {len(calls)} calls; expected: {expected}.\n"
+                f"`{self.__name__}` {did} in {len(found)} of {count} calls; expected: {wanted}.\n"
                 + ("\n".join(lines) or f"  No call {did}: the programs were there before.")
             )
 
+    def _runs(self) -> list[_Run]:
+        """Return the calls, those in a row that did the same little as one run."""
+        with self._lock:
+            codes, seconds = np.array(self._codes, np.uint8), np.array(self._seconds)
+        new = np.flatnonzero((codes[1:] != codes[:-1]) | (codes[1:] == _OTHER)) + 1
+        firsts = [0, *new.tolist()] if len(codes) else []
+        lasts = [*firsts[1:], len(codes)][: len(firsts)]
+        return [
+            _Run(first + 1, last, self._call(first + 1), float(np.median(seconds[first:last])))
+            for first, last in zip(firsts, lasts, strict=True)
+        ]
+
     def _table(self) -> Table:
-        calls = self.calls
+        runs, count = self._runs(), len(self._seconds)
         counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()) or "none yet"
-        notes = [*_advices(calls), *self._notes, *([_NOT_COUNTED] if "not counted" in self.counts else [])]
-        title = f"{self.__name__}: {len(calls)} call{'s' * (len(calls) != 1)} ({counts})"
-        return Table(_HEADER, _rows(calls), _NUMERIC, _MINOR, title, notes)
+        notes = [*_advices(runs), *self._notes, *([_NOT_COUNTED] if "not counted" in self.counts else [])]
+        title = f"{self.__name__}: {count} call{'s' * (count != 1)} ({counts})"
+        return Table(_HEADER, [*_rows(runs)], _NUMERIC, _MINOR, title, notes, below=_WHY, fit=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the calls and their counts as JSON-ready data."""
-        calls = [call.to_dict() for call in self.calls]
+        """Return the calls and their counts as JSON-ready data; calls in a row that did the same little are one entry."""
+        calls = [{**run.call.to_dict(), "seconds": run.seconds, "count": run.times} for run in self._runs()]
         return {"function": self.__name__, "counts": self.counts, "traces": self.traces, "calls": calls}
+
+
+def _has_traced(call: Call) -> bool:
+    return call.trace is not None
 
 
 def _has_compiled(call: Call) -> bool:
     return call.compiled or call.outcome == "compiled"
 
 
-def require_count(expected: Any) -> None:
-    """Raise unless `expected` is a number of times that something can happen."""
-    if isinstance(expected, bool) or not isinstance(expected, Integral) or expected < 0:
-        kind = ValueError if isinstance(expected, Integral) and expected < 0 else TypeError
-        raise kind(
-            f"`expected` must be a whole number of at least 0, got {show(expected)} of type "
-            f"{type(expected).__name__}. Write it first, as in `assert_compiles(1)`."
-        )
+def _has_made(call: Call) -> bool:
+    return call.compile is not None
 
 
-def _rows(calls: Sequence[Call]) -> list[list[str]]:
-    """Return the cells of a table of calls; calls in a row that did the same little are one row."""
-    runs = [list(run) for _, run in groupby(calls, key=_sameness)]
-    if len(runs) <= _MAX_ROWS:
-        return [_row(run) for run in runs]
+def _rows(runs: list[_Run]) -> Iterator[list[str]]:
+    """Yield the cells of a table of calls; of too many, the first and the last."""
     half = _MAX_ROWS // 2
-    left_out = sum(len(run) for run in runs[half:-half])
-    gap = ["…", f"{left_out} calls", "", "", "", "", "not shown; see `.calls`"]
-    return [*map(_row, runs[:half]), gap, *map(_row, runs[-half:])]
+    for number, run in enumerate(runs):
+        if len(runs) <= _MAX_ROWS or not half <= number < len(runs) - half:
+            yield _row(run)
+        elif number == half:
+            left_out = sum(run.times for run in runs[half:-half])
+            yield ["…", f"{left_out} calls", "", "", "", "", "not shown; see `.calls`"]
 
 
-def _sameness(call: Call) -> object:
-    idle = call.outcome in ("hit", "left the fast path")
-    return (call.outcome, call.reason) if idle else call.index
+def _row(run: _Run) -> list[str]:
+    call = run.call
+    phases = ["" if s is None else duration(s) for s in (call.trace, call.lower, call.compile)]
+    why = call.reason.sentence if call.reason else ""
+    if run.times == 1:
+        return [str(run.first), call.outcome, duration(run.seconds), *phases, why]
+    times = f"{call.outcome}, {run.times} times"
+    return [f"{run.first}–{run.last}", times, duration(run.seconds), *phases, why or "(median)"]
 
 
-def _row(run: Sequence[Call]) -> list[str]:
-    first, last = run[0], run[-1]
-    phases = ["" if s is None else duration(s) for s in (first.trace, first.lower, first.compile)]
-    seconds = duration(float(np.median([call.seconds for call in run])))
-    why = first.reason.sentence if first.reason else ""
-    if len(run) == 1:
-        return [str(first.index), first.outcome, seconds, *phases, why]
-    return [
-        f"{first.index}–{last.index}",
-        f"{first.outcome}, {len(run)} times",
-        seconds,
-        *phases,
-        why or "(median)",
-    ]
-
-
-def _advices(calls: Sequence[Call]) -> list[str]:
+def _advices(runs: list[_Run]) -> list[str]:
     """Return each advice among the reasons once, with the kind it belongs to."""
-    reasons = [call.reason for call in calls if call.reason and call.reason.kind not in _NEED_NO_ADVICE]
-    return list(dict.fromkeys(f"{r.kind}: {r.advice}" for r in reasons))
+    reasons = [run.call.reason for run in runs if run.call.reason]
+    return list(dict.fromkeys(f"{r.kind}: {r.advice}" for r in reasons if r.kind not in _NEED_NO_ADVICE))

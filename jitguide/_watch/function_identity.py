@@ -51,6 +51,8 @@ def are_alike(a: Any, b: Any, depth: int = 24) -> bool:
         return a.__func__ is b.__func__ and a.__self__ is b.__self__
     if isinstance(a, types.FunctionType):
         return a.__code__ == b.__code__ and are_alike(_values(a), _values(b), depth - 1)
+    if hasattr(a, "__wrapped__"):  # such as what `flax.nnx.jit` makes
+        return are_alike(a.__wrapped__, b.__wrapped__, depth - 1)
     return False  # arrays and the reader's own objects: comparing may be dear, or say nothing
 
 

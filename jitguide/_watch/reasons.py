@@ -61,8 +61,8 @@ _KINDS = {
     ),
     "static field": _Kind(
         (TRACE,),
-        "{argument} changed what its container keeps beside the leaves, {before} → {now}",
-        "static fields are compiled in. Make a field that often changes a leaf.",
+        "{argument} is static in its container and changed, {before} → {now}",
+        "static fields are compiled in. Keep to a few values.",
     ),
     "static value": _Kind(
         (TRACE,),
@@ -76,7 +76,7 @@ _KINDS = {
     ),
     "static identity": _Kind(
         (TRACE,),
-        "static {argument} is another object, and {before} compares by identity",
+        "static {argument} is {now}",
         "define `__eq__` and `__hash__`, as a frozen dataclass does, or pass the same object again.",
     ),
     "dtype": _Kind(
@@ -108,6 +108,11 @@ _KINDS = {
         (COMPILE, FAST),
         "{argument} changed commitment to its device, {before} → {now}",
         "the trace is reused but XLA compiles again. Commit all inputs or none: `jax.device_put(x, device)`.",
+    ),
+    "memory": _Kind(
+        (TRACE, COMPILE, FAST),
+        "{argument} moved to another kind of memory, {before} → {now}",
+        "the kind of memory is a part of an array's type. Keep each input in one kind.",
     ),
     "layout": _Kind(
         (COMPILE, FAST),
@@ -144,6 +149,12 @@ _KINDS = {
         (FAST,),
         "`jax.disable_jit` is in effect",
         "the body ran operation by operation, and nothing was compiled for {argument} as a whole.",
+    ),
+    "transformed": _Kind(
+        (TRACE, COMPILE),
+        "{argument} was called under `{now}`, which compiles it for itself",
+        "each transformation compiles it again, for each shape. Jit the whole, such as `jax.jit(jax.vmap(f))`, "
+        "and watch that for reasons.",
     ),
     "raised": _Kind(
         (),

@@ -8,8 +8,8 @@ caches were cleared as well, to tell a call that JAX has forgotten from a new on
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -20,6 +20,8 @@ from jitguide import _jax
 from jitguide._callables import parameters_of, static_names
 from jitguide._text import show
 
+_ARRAYS = (jax.Array, np.ndarray, np.generic)
+STATIC = "static"  # the origin of a leaf that is compiled in
 # Settings that are part of JAX's cache key, by experiment: tests/test_watch.py sees each cause a trace.
 _SETTINGS = (
     "jax_enable_x64",
@@ -35,7 +37,7 @@ _SKIPPED_CONTEXT = frozenset({*_SETTINGS, "abstract_mesh_context_manager", "axis
 
 @dataclass(frozen=True)
 class Leaf:
-    """One array or scalar among the arguments; only a jax.Array has the last three."""
+    """One array or scalar among the arguments, of which only a jax.Array has the last three; or a static leaf."""
 
     path: str
     origin: str
@@ -43,6 +45,7 @@ class Leaf:
     committed: bool | None = None
     sharding: Any = None
     layout: Any = None
+    value: Any = field(default=None, compare=False)  # of a static leaf
 
     @property
     def type(self) -> str:
@@ -102,7 +105,11 @@ class Signature:
 
 
 def signature_of(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], static: Iterable[str] = ()
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    static: Iterable[str] = (),
+    only_arrays: bool = False,
 ) -> Signature:
     """Return the signature of the call `fn(*args, **kwargs)`.
 
@@ -111,12 +118,14 @@ def signature_of(
         args: Positional arguments; donated arrays are fine.
         kwargs: Keyword arguments.
         static: Names of static parameters, in addition to those that JAX tells.
+        only_arrays: Whether every leaf that is not an array is static, as for `equinox.filter_jit`.
     """
     parameters = parameters_of(fn)
     names = {*static, *static_names(fn, parameters)}
     arguments = {}
     for name, owner, keyword, value in _spelled(parameters, args, kwargs):
-        arguments[name] = _argument(name, keyword, value, owner in names or name in names)
+        keyword = keyword and not only_arrays  # Equinox binds the arguments first
+        arguments[name] = _argument(name, keyword, value, owner in names or name in names, only_arrays)
     defaults = {
         p.name: p.default
         for p in parameters
@@ -125,19 +134,20 @@ def signature_of(
     return Signature(arguments, _settings(), defaults)
 
 
-def outline_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-    """Return the structure and the shapes of a call, which are equal for calls with equal signatures."""
+def outline_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], values: bool) -> tuple[Any, ...]:
+    """Return what tells a call from most others of its function; quick, and hashable.
+
+    Args:
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+        values: Whether values count that are no arrays, because some may be static.
+    """
     leaves, structure = tree.tree_flatten((args, dict(kwargs)))
-    return structure, tuple(getattr(leaf, "shape", ()) for leaf in leaves)
+    return structure, *[getattr(leaf, "shape", None) or _mark(leaf, values) for leaf in leaves]
 
 
-def has_outline_among(
-    outlines: Iterable[tuple[Any, tuple[Any, ...]]], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> bool:
-    """Return whether a call has one of some outlines; a hundred times as quick as taking its signature."""
-    structure = tree.tree_structure((args, dict(kwargs)))
-    alike = [outline for outline in outlines if outline[0] == structure]
-    return bool(alike) and outline_of(args, kwargs) in alike
+def _mark(leaf: Any, values: bool) -> Any:
+    return (type(leaf), leaf) if values and isinstance(leaf, Hashable) else type(leaf)
 
 
 def _spelled(
@@ -153,21 +163,23 @@ def _spelled(
         yield name, name, True, kwargs[name]
 
 
-def _argument(name: str, keyword: bool, value: Any, static: bool) -> Argument:
+def _argument(name: str, keyword: bool, value: Any, static: bool, only_arrays: bool) -> Argument:
     if not static:
         pairs, structure = tree.tree_flatten_with_path(value)
-        leaves = [found for path, leaf in pairs if (found := _leaf(tree.keystr(path), leaf)) is not None]
-        if len(leaves) == len(pairs):
+        leaves = [_leaf(tree.keystr(path), leaf, only_arrays) for path, leaf in pairs]
+        if only_arrays or all(leaf.origin != STATIC for leaf in leaves):
             return Argument(name, keyword, False, None, structure, tuple(leaves))
     # What JAX cannot trace must be static, even when JAX does not tell which arguments are.
     return Argument(name, keyword, True, value, None, (), declared=static)
 
 
-def _leaf(path: str, leaf: Any) -> Leaf | None:
+def _leaf(path: str, leaf: Any, only_arrays: bool) -> Leaf:
     try:
+        if only_arrays and not isinstance(leaf, _ARRAYS):
+            raise TypeError
         aval = jax.typeof(leaf)
     except Exception:
-        return None
+        return Leaf(path, STATIC, type(leaf), value=leaf)
     if not isinstance(leaf, jax.Array):
         return Leaf(path, _origin(leaf), aval)
     layout = getattr(_read(leaf, "format"), "layout", None)  # None for a donated array

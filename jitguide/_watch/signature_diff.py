@@ -6,21 +6,24 @@ and picks an unfit earlier call at times. So signatures are compared here, and n
 
 from __future__ import annotations
 
-import enum
-import types
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import jax
 import jax.tree_util as tree
+import numpy as np
 
 from jitguide._jax import tree_node
 from jitguide._text import show
 from jitguide._watch.reasons import COMPILE, FAST, KINDS, TRACE, Reason, reaches, reason
-from jitguide._watch.signature import Argument, Leaf, Signature
+from jitguide._watch.signature import STATIC, Argument, Leaf, Signature
+from jitguide._watch.static_diff import Part, equal, field_parts, parts, same, unflattened, words_of
 
 _MAX_ALSO = 2
+_SHORT = 40  # characters of keys that are shown all
+_FLAT = re.compile(r"\[<flat index (\d+)>\]")  # of containers that do not name their parts
 # Containers whose own data are keys or nothing; other nodes keep static fields there.
 _CONTAINERS = (dict, tuple, list, type(None))
 # They leave out of sight what else differs in the same place.
@@ -61,7 +64,8 @@ def reason_for(
     main = (deeper or telling)[0]
     rest = [d.sentence for d in telling if d.argument != main.argument]
     more = [f"{len(rest) - _MAX_ALSO} further differences"] if len(rest) > _MAX_ALSO else []
-    advice = _DONE_BEFORE[layer] if deeper else main.advice
+    known = deeper or (layer == FAST and reaches(main.kind, COMPILE))
+    advice = _DONE_BEFORE[layer] if known else main.advice
     return replace(main, advice=advice, also=(*rest[:_MAX_ALSO], *more))
 
 
@@ -69,6 +73,11 @@ def differences(before: Signature, now: Signature) -> list[Reason]:
     """Return the differences between two calls, the most telling first; empty if JAX sees none."""
     found = [*_arguments(before, now), *_settings(before, now)]
     return sorted(found, key=lambda d: (KINDS.index(d.kind), d.argument))
+
+
+def same_call(before: Signature, now: Signature) -> bool:
+    """Return whether JAX sees no difference between two calls; quicker than to ask for all differences."""
+    return next(_arguments(before, now), None) is None and next(_settings(before, now), None) is None
 
 
 def _telling(found: list[Reason], layer: str) -> list[Reason]:
@@ -120,93 +129,82 @@ def _values(before: Argument, now: Argument) -> Iterator[Reason]:
         spelling = ("by position", "by keyword")
         yield reason("keyword or positional", name, spelling[before.keyword], spelling[now.keyword])
     if before.static or now.static:
-        yield from _static(name, before, now)
-    elif before.structure != now.structure:
-        yield _structure(name, before, now)
+        yield from _fixed(name, parts(before.value, now.value), field=False)
+    elif not equal(before.structure, now.structure):
+        yield from _structures(name, before.structure, now.structure)
     else:
         for old, new in zip(before.leaves, now.leaves, strict=True):
-            yield from _leaves(name + new.path, old, new)
+            yield from _leaves(name + _FLAT.sub(r"[\1]", new.path), old, new)
 
 
-def _static(name: str, before: Argument, now: Argument) -> Iterator[Reason]:
-    old, new = before.value, now.value
-    if same(old, new):
-        return
-    if type(old) is not type(new) and _equal(old, new):
-        yield reason("static type", name, *(f"{show(v)} ({type(v).__name__})" for v in (old, new)))
-    elif type(old) is type(new) and by_identity(old):
-        kind = f"`{type(old).__name__}`" if not callable(old) else "a function"
-        yield reason("static identity", name, kind, show(new))
+def _fixed(name: str, found: list[Part], field: bool) -> Iterator[Reason]:
+    """Yield the reasons for what differs in a static value or, if `field`, in what a container keeps."""
+    for part in found:
+        kind = f"static {'field' if field and part.kind == 'value' else part.kind}"
+        yield reason(kind, name + part.path, part.before, part.now, part.advice(field))
+
+
+def _structures(path: str, old: Any, new: Any) -> Iterator[Reason]:
+    """Yield the differences between two tree structures: of the nodes where they part, and of what nodes keep."""
+    (data, children), (other, others) = tree_node(old), tree_node(new)
+    kind = data[0] if data and other and data[0] is other[0] and len(children) == len(others) else None
+    if kind and (equal(data, other) or not issubclass(kind, _CONTAINERS)):
+        if not equal(data, other):
+            yield from _fixed(path, field_parts(old, new, ""), field=True)
+        for i, (a, b) in enumerate(zip(children, others, strict=True)):
+            if not equal(a, b):
+                yield from _structures(path + _step(old, i), a, b)
     else:
-        yield reason("static value", name, show(old), show(new))
-
-
-def same(old: Any, new: Any) -> bool:
-    """Return whether JAX would take two static values for the same: equal, and of one type."""
-    return old is new or (type(old) is type(new) and _equal(old, new))
-
-
-def by_identity(value: Any) -> bool:
-    """Return whether there can be an equal object that JAX takes for another one."""
-    # Python 3.11 and 3.12 compare None by identity too; of these there is one object for each value.
-    single = (enum.Enum, types.NoneType, types.EllipsisType, types.ModuleType, jax.Device)
-    kind: Any = type(value)
-    return kind.__eq__ is object.__eq__ and not isinstance(value, single)
-
-
-def _equal(old: Any, new: Any) -> bool:
-    try:
-        return bool(old == new)
-    except Exception:  # the reader's own `__eq__` may refuse
-        return False
-
-
-def _structure(name: str, before: Argument, now: Argument) -> Reason:
-    path, old, new = _first_difference(before.structure, now.structure)
-    before_data, now_data = (tree_node(node)[0] for node in (old, new))
-    if before_data and now_data and old.num_leaves == new.num_leaves:
-        (kind, was), (now_kind, is_now) = before_data, now_data
-        if kind is now_kind and not issubclass(kind, _CONTAINERS):
-            return reason("static field", name + path, show(was), show(is_now))
-    words = [_node(old), _node(new)]
-    if words[0] == words[1]:
-        words[1] += " with other keys or static parts"
-    return reason("tree structure", name + path, *words)
-
-
-def _first_difference(old: Any, new: Any, path: str = "") -> tuple[str, Any, Any]:
-    """Return the path to the first node in which two tree structures differ, and both nodes."""
-    (data, parts), (other_data, other_parts) = map(tree_node, (old, new))
-    if data == other_data and len(parts) == len(other_parts):
-        for i, (a, b) in enumerate(zip(parts, other_parts, strict=True)):
-            if a != b:
-                return _first_difference(a, b, path + _step(old, i))
-    return path, old, new
+        yield reason("tree structure", path, *_nodes(old, new))
 
 
 def _step(structure: Any, i: int) -> str:
     """Return how a child of a node is written in Python, such as `.weights` or `['x']`."""
     try:
-        node = structure.unflatten(range(structure.num_leaves))  # numbers stand in for the leaves
+        node = unflattened(structure)
         children, _ = tree.tree_flatten_with_path(node, is_leaf=lambda part: part is not node)
-        return str(tree.keystr(children[i][0]))
-    except Exception:  # a container may refuse numbers
+        return _FLAT.sub(r"[\1]", tree.keystr(children[i][0]))
+    except Exception:  # a container may refuse any leaf but an array
         return f"[{i}]"
 
 
+def _nodes(old: Any, new: Any) -> tuple[str, str]:
+    """Return the nodes of two trees in words, which differ."""
+    kind, data = tree_node(old)[0] or (None, None)
+    other, more = tree_node(new)[0] or (None, None)
+    if kind is other and kind is not None and issubclass(kind, dict):
+        parts_of: Any = (data, more)
+        keys: list[Any] = [list(part[1] if kind is defaultdict else part) for part in parts_of]
+        few = len(show(keys[0])) < _SHORT
+        words = words_of(*keys) if few else words_of(*map(dict.fromkeys, keys))
+        first, second = (f"{kind.__name__} with {'keys ' if few else ''}{text}" for text in words)
+        return first, second
+    words = _node(old), _node(new)
+    if words[0] != words[1]:
+        return words
+    if kind is not None and kind is not other:
+        return f"{words[0]}, of {kind.__module__}", f"{words[1]}, another class of that name"
+    return words[0], f"{words[1]} with other keys or static parts"
+
+
 def _node(structure: Any) -> str:
-    data, parts = tree_node(structure)
+    data, children = tree_node(structure)
     if data is None:
         return "a leaf" if structure.num_leaves == structure.num_nodes == 1 else show(structure)
-    kind, keys = data
-    if kind is type(None):
-        return "None"
-    if issubclass(kind, dict) and keys:
-        return f"{kind.__name__} with keys {show(list(keys))}"
-    return f"{kind.__name__} of {len(parts)}"
+    return "None" if data[0] is type(None) else f"{data[0].__name__} of {len(children)}"
 
 
 def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
+    if STATIC in (before.origin, now.origin):
+        if before.origin == now.origin:
+            yield from _fixed(name, parts(before.value, now.value), field=False)
+        else:
+            yield reason(
+                "static value",
+                name,
+                *(show(x.value) if x.origin == STATIC else x.type for x in (before, now)),
+            )
+        return
     if before == now:
         return
     types = (before.type, now.type)
@@ -231,10 +229,16 @@ def _placement(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
         yield reason("committedness", name, words[bool(before.committed)], words[bool(now.committed)])
     if None in (before.sharding, now.sharding):
         return  # a NumPy array or a Python number goes where the others are
-    if before.sharding != now.sharding:
+    kinds = [getattr(leaf.sharding, "memory_kind", None) for leaf in (before, now)]
+    if kinds[0] != kinds[1]:
+        yield reason("memory", name, *map(str, kinds))
+    elif before.sharding != now.sharding:
         # A mesh is part of an array's type, even a mesh of one device: going there traces again.
         moved = type(before.sharding) is type(now.sharding) and _is_single(before) and _is_single(now)
-        yield reason("device" if moved else "sharding", name, _place(before.sharding), _place(now.sharding))
+        places = _place(before.sharding), _place(now.sharding)
+        if places[0] == places[1]:
+            places = _with_devices(before.sharding), _with_devices(now.sharding)
+        yield reason("device" if moved else "sharding", name, *places)
     if None not in (before.layout, now.layout) and before.layout != now.layout:
         yield reason("layout", name, _order(before.layout), _order(now.layout))
 
@@ -254,6 +258,13 @@ def _place(sharding: Any) -> str:
         return f"{type(sharding).__name__} over {len(devices)} devices"
     axes = ", ".join(f"{axis}: {size}" for axis, size in mesh.shape.items())
     return f"P({', '.join(repr(part) for part in spec)}) on mesh ({axes})"
+
+
+def _with_devices(sharding: Any) -> str:
+    mesh = getattr(sharding, "mesh", None)
+    listed = [device.id for device in getattr(mesh, "devices", np.array([])).flat]
+    kinds = f"axes of type {', '.join(str(kind) for kind in getattr(mesh, 'axis_types', ()))}"
+    return f"{_place(sharding)}, devices {listed}, {kinds}"
 
 
 def _order(layout: Any) -> str:

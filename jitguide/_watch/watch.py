@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import types
 from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
@@ -12,12 +11,13 @@ import jax
 import jax.stages
 
 from jitguide import _jax, _monitoring
-from jitguide._callables import refuse_bound_method, require_jitted, static_names_in, unwatched
+from jitguide._callables import jitted_in, peeled, require_jitted, shares_cache, unwatched
 from jitguide._watch.block import WatchedBlock
 from jitguide._watch.cache_model import Work, history_of
 from jitguide._watch.call_log import CallLog, Outcome
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
-from jitguide._watch.signature import outline_of, signature_of
+from jitguide._watch.signature import Signature, outline_of, signature_of
+from jitguide._watch.target import Entered, Stand, entry_of, static_names_in
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,6 +29,7 @@ _OUTCOMES: dict[str, Outcome] = {
     "read": "read from the persistent cache",
     "compile": "compiled",
 }
+_IDLE = ("no fast path", "failed first call")
 _KEPT = "the program is kept. The error came when it ran."
 _MAY_BE_KEPT = "whether a program was made is not known."
 
@@ -49,8 +50,8 @@ def watch(fn: Callable[P, R] | None = None, /, *, static: Iterable[str] = ()) ->
         static: Names of static parameters; needed only where JAX does not tell them.
 
     Raises:
-        TypeError: `fn` is not a jitted function, or `static` holds something that is no name.
-        ValueError: `static` names something that is no parameter, or that jit traces.
+        TypeError: `fn` is not a jitted function, or `static` holds something that is not a name.
+        ValueError: `static` names something that is not a parameter, or that jit traces.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -68,9 +69,8 @@ def watch(fn: Callable[P, R] | None = None, /, *, static: Iterable[str] = ()) ->
             raise TypeError("`static` goes with a function, and `fn` is None. Write watch(fn, static=...).")
         return WatchedBlock()
     fn = unwatched(fn)
-    refuse_bound_method(fn)
     require_jitted("watch(fn)", fn)
-    return Watched(fn, static_names_in(static, fn))
+    return Watched(fn, static_names_in(static, jitted_in(fn)))
 
 
 class _Before(NamedTuple):
@@ -81,7 +81,7 @@ class _Before(NamedTuple):
     work: int
 
 
-class Watched(CallLog, Generic[P, R]):
+class Watched(CallLog, Stand, Generic[P, R]):
     """A jitted function that records its calls; made by `watch`.
 
     It is called like the function and passes everything else (`lower`, `trace`, …) on to it. Calls from
@@ -92,43 +92,73 @@ class Watched(CallLog, Generic[P, R]):
         super().__init__()
         self._fn: Any = fn  # jitted: it has `lower`, `trace` and the rest
         self._static = tuple(static)
-        self._size: Callable[[], int | None] = _jax.fast_path_size(fn) or (lambda: None)
+        self._jitted = jitted_in(fn)  # by `jax.jit` itself: `fn`, or inside of it
+        self._entered = Entered()
+        self._entry = None if self._jitted is fn else entry_of(fn, self._observe, self._entered)
+        self._size: Callable[[], int | None] = _jax.fast_path_size(self._jitted) or (lambda: None)
         self._notes = () if self._size() is not None else (_jax.NO_FAST_PATH,)
         functools.update_wrapper(self, fn, updated=())
+        self._shared = shares_cache(fn)
         self.__wrapped__: Callable[..., Any] = getattr(fn, "__wrapped__", fn)
-        self._name = _monitoring.reported_name(self.__wrapped__)
-        self._history = history_of(self.__wrapped__)
+        inner = getattr(self._jitted, "__wrapped__", self._jitted)
+        self._name = _monitoring.reported_name(inner)
+        self.__name__: str = getattr(fn, "__name__", self._name)
+        self._history = history_of(getattr(peeled(fn)[0], "__wrapped__", inner) if self._shared else inner)
+        options = _jax.jit_options(self._jitted)
+        self._values = bool(
+            static or self._shared or options is None or {"static_argnums", "static_argnames"} & {*options}
+        )
         self._can_count = False
         self._last_size = 0
         self._worked = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if not _jax.at_top_level():
-            return cast(R, self._fn(*args, **kwargs))
+            return cast(R, self._transformed(_jax.transformation(), args, kwargs))
+        return cast(R, self._entry(*args, **kwargs) if self._entry else self._observe(*args, **kwargs))
+
+    def _transformed(self, by: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function under `vmap` or `grad`, and record that if it did any work; inside a trace, only call it."""
+        if not by:
+            return self._fn(*args, **kwargs)
+        start = perf_counter()
+        with _monitoring.recording() as events:
+            out = self._fn(*args, **kwargs)
+        phases = {event.phase: event.seconds for event in events if event.function == self._name}
+        if outcome := _deepest(phases):
+            why = reason("transformed", self.__name__, now=by)
+            self._add(outcome, perf_counter() - start, phases, why)
+        return out
+
+    def _observe(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the jitted function and record that."""
         if not self._can_count:
             self._can_count = _monitoring.can_count()
-        stack, events = _monitoring.open_lists(), list[_monitoring.Event]()
+        opened, events = _monitoring.open_lists(), list[_monitoring.Event]()
         size, learned, work = self._size(), self._history.count, _monitoring.work_on(self._name)
-        stack.append(events)
+        token = opened.set((*opened.get(), events))
         start = perf_counter()
         try:
-            out: R = self._fn(*args, **kwargs)
+            out = self._jitted(*args, **kwargs)
         except BaseException as error:
-            stack.pop()
             seconds = perf_counter() - start
+            opened.reset(token)
             self._record(args, kwargs, events, seconds, _Before(size, learned, work), error)
             raise
         seconds = perf_counter() - start
-        stack.pop()
+        opened.reset(token)
         # A hit has to stay cheap: its arguments are looked at only where they may have no fast path. The first
         # one always is, for the function may have been compiled before it was watched.
         first = self._can_count and not self._seconds
         changed = size != self._size() or work != _monitoring.work_on(self._name)
-        odd = first or events or changed or jax.config.jax_disable_jit or not self._can_count
-        if odd or self._history.may_be_slow(args, kwargs):
+        if first or events or changed or jax.config.jax_disable_jit or not self._can_count:
             self._record(args, kwargs, events, seconds, _Before(size, learned, work))
+        elif not self._history.has_slow:
+            self._add_idle(seconds)
+        elif (outline := outline_of(args, kwargs, self._values)) in self._history.outlines:
+            self._add_idle(seconds, self._history.outlines[outline])
         else:
-            self._add_hit(seconds)
+            self._record(args, kwargs, events, seconds, _Before(size, learned, work))
         return out
 
     def _record(
@@ -147,18 +177,11 @@ class Watched(CallLog, Generic[P, R]):
             outcome, why, signature = self._explain(args, kwargs, phases, before, error)
         except Exception:  # whatever is odd about the arguments must not break the user's call
             outcome, why, signature = ("raised" if error else _deepest(phases) or "not counted"), None, ""
-        if outcome == "hit":
-            return self._add_hit(seconds)
-        return self._add(
-            outcome,
-            seconds,
-            trace=phases.get("trace"),
-            lower=phases.get("lower"),
-            compile=phases.get("compile", phases.get("read")),
-            compiled="compile" in phases,
-            reason=why,
-            signature=signature,
-        )
+        if outcome == "hit" or (why and why.kind in _IDLE):
+            if self._history.has_slow:
+                self._history.mark(outline_of(args, kwargs, self._values), why)
+            return self._add_idle(seconds, why)
+        return self._add(outcome, seconds, phases, why, signature)
 
     def _explain(
         self,
@@ -172,10 +195,10 @@ class Watched(CallLog, Generic[P, R]):
         size = self._size()
         grown = size is not None and before.size is not None and size > before.size
         unwatched_calls = self._follow_size(before.size, size)
-        now = signature_of(self._fn, args, kwargs, self._static)
+        now = self._signature(args, kwargs)
         if error is not None:
             kept = bool(phases.keys() & {"compile", "read"})
-            self._history.note_error(now, outline_of(args, kwargs), kept=kept, grown=grown)
+            self._history.note_error(now, kept=kept, grown=grown)
             return "raised", self._raised(error, kept), str(now)
         if jax.config.jax_disable_jit:
             return "left the fast path", reason("disabled", self.__name__), str(now)
@@ -185,18 +208,27 @@ class Watched(CallLog, Generic[P, R]):
             return "not counted", None, str(now)
         first, self._worked = not self._worked, True
         asked = outcome is not None or grown or first
-        slow = outline_of(args, kwargs) if asked and self._has_effects(args, kwargs) else None
+        slow = asked and self._has_effects(args, kwargs)
         busy = outcome is None and before.work != _monitoring.work_on(self._name)
         if outcome is None and not (busy or grown or slow or self._history.is_slow(now)):
             if first or not self._seconds:
                 self._history.note(now)
             return "hit", None, ""
         layer = TRACE if "trace" in phases else FAST if outcome is None else COMPILE
-        met = unwatched_calls or bool(self.counts.keys() & {"hit", "left the fast path"})
+        met = (unwatched_calls and not self._shared) or bool(
+            self.counts.keys() & {"hit", "left the fast path"}
+        )
         why = self._history.learn(Work(self.__name__, now, layer, slow, first, met, before.learned, busy))
         if outcome is None and why.kind == "unknown":  # another thread's call made the fast path grow
             return "hit", None, ""
         return outcome or "left the fast path", why, str(now)
+
+    def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature:
+        """Return the signature of a call; where a library turns the arguments into others, of what you passed."""
+        if not self._entered.wrapper:
+            return signature_of(self._jitted, args, kwargs, self._static)
+        fn = self._entered.wrapper if self._shared else self._jitted
+        return signature_of(fn, *self._entered.call, self._static, only_arrays=self._shared)
 
     def _follow_size(self, before: int | None, after: int | None) -> bool:
         """Note the size of JAX's cache; return whether calls went past this object since the last one."""
@@ -213,45 +245,13 @@ class Watched(CallLog, Generic[P, R]):
     def _has_effects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether this kind of call always goes through Python; quick, as the trace is there."""
         try:
-            return bool(self._fn.trace(*args, **kwargs).jaxpr.effects)
+            return bool(self._jitted.trace(*args, **kwargs).jaxpr.effects)
         except Exception:
             return False
 
-    @property
-    def __jitguide_wrapped__(self) -> Any:
-        """The jitted function itself; by this name other instruments know a watched one."""
-        return self._fn
-
-    def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        return self if owner is None else types.MethodType(self, owner)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_fn":  # an unfinished object, as `copy` makes
-            raise AttributeError(name)
-        return getattr(self._fn, name)
-
-    def __enter__(self) -> Watched[P, R]:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    # Written out, because `isinstance(f, jax.stages.Wrapped)` looks for them in the class.
-    def lower(self, *args: Any, **kwargs: Any) -> jax.stages.Lowered:
-        """Lower without calling, as `lower` of a jitted function does."""
-        return self._fn.lower(*args, **kwargs)
-
-    def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
-        """Trace without calling, as `trace` of a jitted function does."""
-        return self._fn.trace(*args, **kwargs)
-
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """Return shapes and dtypes of the result, as `eval_shape` of a jitted function does."""
-        return self._fn.eval_shape(*args, **kwargs)
-
     def clear_cache(self) -> None:
         """Clear the function's caches, as `clear_cache` of a jitted function does."""
-        self._fn.clear_cache()
+        self._jitted.clear_cache()
         self._history.forget()
 
 

@@ -1,0 +1,236 @@
+"""Where two values that jit compiles in differ: the parts of a configuration, a closure or a container's metadata."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.tree_util as tree
+import numpy as np
+
+from jitguide._arguments import is_number
+from jitguide._jax import tree_node
+from jitguide._text import clean, show
+
+_BOUND = (types.MethodType, functools.partial)
+# Of these there is one object for each value; Python 3.11 and 3.12 compare None by identity too.
+_SINGLE = (enum.Enum, types.NoneType, types.EllipsisType, types.ModuleType, jax.Device)
+_DEEPEST = 24
+_FIXED = "static fields are compiled in. "
+_OWN = "each static value gets its own program. "
+
+
+class Part(NamedTuple):
+    """A part in which two values differ: where it is, how ("value", "type" or "identity"), and both in words."""
+
+    path: str
+    kind: str
+    before: str
+    now: str
+    old: Any
+
+    def advice(self, field: bool) -> str:
+        """Return what to do about it, by what it is; `field` says that it is in a container among the arguments."""
+        old = self.old
+        if self.kind == "identity":
+            if _is_function(old) or (isinstance(old, tuple) and any(map(callable, old))):
+                return (
+                    "functions compare by identity. Make it once, outside the loop, and pass the same object."
+                )
+            return (
+                "define `__eq__` and `__hash__`, as a frozen dataclass does, or pass the same object again."
+            )
+        if _is_nan(old):
+            return "nan is not equal to nan, so every call with it compiles. Mark what is missing with None."
+        if isinstance(old, jax.Array | np.ndarray):
+            return (
+                "an array cannot say in one word whether it is equal. Make it a leaf or an ordinary argument."
+            )
+        if is_number(old):
+            other = "make a number that often changes a leaf" if field else "pass it as an ordinary argument"
+            return f"{_FIXED if field else _OWN}Keep to a few values, or {other}."
+        return f"{_FIXED if field else _OWN}Keep to a few {'functions' if callable(old) else 'values'}."
+
+
+def same(old: Any, new: Any) -> bool:
+    """Return whether JAX would take two static values for the same: equal, and of one type."""
+    return old is new or (type(old) is type(new) and equal(old, new))
+
+
+def equal(old: Any, new: Any) -> bool:
+    """Return whether two values say that they are equal."""
+    try:
+        return bool(old == new)
+    except Exception:  # the reader's own `__eq__` may refuse
+        return False
+
+
+def by_identity(value: Any) -> bool:
+    """Return whether there can be an equal object that JAX takes for another one."""
+    kind: Any = type(value)
+    return kind.__eq__ is object.__eq__ and not isinstance(value, _SINGLE)
+
+
+def parts(old: Any, new: Any, path: str = "", strict: bool = True, depth: int = _DEEPEST) -> list[Part]:
+    """Return the parts in which two values differ; none if JAX takes them for the same.
+
+    Args:
+        old: One value.
+        new: The other.
+        path: Where they stand, as it would be written in Python; a value in the closure of `f` is `f(name)`.
+        strict: Whether equal values of two types differ, as static arguments do and static fields do not.
+        depth: How deep to look.
+
+    Example:
+        >>> [(part.path, part.before, part.now) for part in parts({"lr": 0.1, "n": 2}, {"lr": 0.2, "n": 2})]
+        [("['lr']", '0.1', '0.2')]
+    """
+    if same(old, new) or (not strict and equal(old, new)):
+        return []
+    if type(old) is not type(new):
+        if equal(old, new):
+            before, now = (f"{show(value)} ({type(value).__name__})" for value in (old, new))
+            return [Part(path, "type", before, now, old)]
+        return [Part(path, "value", *words_of(old, new), old)]
+    inside = list(_inside(old, new)) if depth else []
+    found = [part for step, a, b in inside for part in parts(a, b, path + step, strict, depth - 1)]
+    remade = all(part.kind == "identity" for part in found)
+    if remade and _is_remade(old, new):
+        return [Part(path, "identity", "", _another(old), old)]
+    if found:
+        return found
+    if by_identity(old) and not _is_function(old):
+        return [Part(path, "identity", "", _another(old), old)]
+    return [Part(path, "value", *words_of(old, new), old)]
+
+
+def field_parts(old: Any, new: Any, path: str) -> list[Part]:
+    """Return the parts in which the data differ that two nodes of a tree keep beside their leaves."""
+    try:
+        pairs = [unflattened(structure) for structure in (old, new)]
+        kept = [
+            id(child)
+            for node in pairs
+            for child in tree.tree_leaves(node, is_leaf=lambda part, node=node: part is not node)
+        ]
+        names = [name for name in _names(pairs[0]) if hasattr(pairs[1], name)]
+        values = [(name, *(getattr(node, name) for node in pairs)) for name in names]
+        found = [
+            part
+            for name, a, b in values
+            if id(a) not in kept and id(b) not in kept and not name.startswith("_")
+            for part in parts(a, b, f"{path}.{name}", strict=False)
+        ]
+    except Exception:  # a container may refuse to be built of numbers
+        found = []
+    return found or parts(tree_node(old)[0], tree_node(new)[0], path, strict=False)
+
+
+def unflattened(structure: Any) -> Any:
+    """Return a tree of a structure, with a new object for each leaf: such are no values of its nodes."""
+    return structure.unflatten([object() for _ in range(structure.num_leaves)])
+
+
+def _inside(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the parts of two values of one type, where they have the same parts: how each is written, and both."""
+    if isinstance(old, Mapping):
+        if old.keys() == new.keys():
+            yield from ((f"[{key!r}]", old[key], new[key]) for key in old)
+    elif hasattr(old, "_fields"):
+        yield from ((f".{name}", getattr(old, name), getattr(new, name)) for name in old._fields)
+    elif isinstance(old, tuple | list):
+        if len(old) == len(new):
+            yield from ((f"[{i}]", a, b) for i, (a, b) in enumerate(zip(old, new, strict=True)))
+    elif isinstance(old, functools.partial):
+        yield from (
+            (f".{name}", getattr(old, name), getattr(new, name)) for name in ("func", "args", "keywords")
+        )
+    elif isinstance(old, types.MethodType):
+        yield from (("", a, b) for a, b in [(old.__func__, new.__func__)] if a is not b)
+        yield ".__self__", old.__self__, new.__self__
+    elif isinstance(old, types.FunctionType):
+        if _is_remade(old, new):
+            yield from _closures(old, new)
+    elif not by_identity(old) and not isinstance(old, (type, *_SINGLE)):
+        for name in _names(old):
+            yield f".{name}", getattr(old, name, None), getattr(new, name, None)
+
+
+def _closures(old: types.FunctionType, new: types.FunctionType) -> Iterator[tuple[str, Any, Any]]:
+    cells = zip(old.__code__.co_freevars, old.__closure__ or (), new.__closure__ or (), strict=True)
+    for name, a, b in cells:
+        try:
+            yield f"({name})", a.cell_contents, b.cell_contents
+        except ValueError:  # a name that is not bound yet
+            continue
+    yield "(defaults)", (old.__defaults__, old.__kwdefaults__), (new.__defaults__, new.__kwdefaults__)
+
+
+def _names(value: Any) -> list[str]:
+    if dataclasses.is_dataclass(value):
+        return [field.name for field in dataclasses.fields(value) if field.compare]
+    return [*getattr(value, "__dict__", ())]
+
+
+def _is_remade(old: Any, new: Any) -> bool:
+    """Return whether two functions, or two named tuples, whose parts are the same or remade are one made twice."""
+    if isinstance(old, types.FunctionType):
+        codes = [(f.__code__.co_name, f.__code__.co_code, f.__code__.co_names) for f in (old, new)]
+        return codes[0] == codes[1] and repr(old.__code__.co_consts) == repr(new.__code__.co_consts)
+    return isinstance(old, _BOUND) or hasattr(old, "_fields")
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, _BOUND) or (callable(value) and hasattr(value, "__name__"))
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
+
+
+def _another(value: Any) -> str:
+    if isinstance(value, types.MethodType):
+        return f"another method {show(value)}, bound to another {type(value.__self__).__name__}"
+    if isinstance(value, types.FunctionType):
+        return f"another function {show(value)}, of the same code"
+    return f"another {type(value).__name__} object"
+
+
+def words_of(old: Any, new: Any) -> tuple[str, str]:
+    """Return two values as two different texts, the part that differs among them."""
+    if (
+        isinstance(old, Mapping)
+        and isinstance(new, Mapping)
+        and type(old) is type(new)
+        and len(show(old)) > 40
+    ):
+        gone, come = ([key for key in a if key not in b] for a, b in ((old, new), (new, old)))
+        if gone or come:
+            return _keys(len(old), gone), _keys(len(new), come)
+    if _is_nan(old) and _is_nan(new):
+        return "nan", "nan, which is not equal to nan"
+    short = show(old), show(new)
+    if short[0] != short[1]:
+        return short
+    if isinstance(old, tuple | list) and isinstance(new, tuple | list) and len(old) != len(new):
+        return f"{len(old)} items", f"{len(new)} items"
+    full = [" ".join(clean(repr(value)).split()) for value in (old, new)]
+    if full[0] != full[1]:
+        at = next((i for i, (a, b) in enumerate(zip(*full, strict=False)) if a != b), min(map(len, full)))
+        first, second = (f"…{text[max(at - 12, 0) : at + 28]}…" for text in full)
+        return first, second
+    kinds = [f"{type(value).__module__}.{type(value).__qualname__}" for value in (old, new)]
+    if kinds[0] != kinds[1]:
+        return f"{short[0]} of {kinds[0]}", f"{short[1]} of {kinds[1]}"
+    if callable(old):
+        return short[0], "another function of that name"
+    return short[0], f"another {type(old).__name__} that prints the same"
+
+
+def _keys(count: int, own: list[Any]) -> str:
+    return f"{count} keys" + (f", with {show(own)}" if own else "")
