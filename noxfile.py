@@ -10,6 +10,7 @@ Arguments after `--` go to the tool of the session.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
@@ -18,6 +19,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nox
@@ -54,13 +57,17 @@ def env(session: nox.Session) -> None:
         )
     # One environment for many sessions, because JAX and Sphinx take 800 MB; the stamp lets a session start
     # without asking pip, which would need the network to build the package.
-    wanted = group("docs", "tests")
+    wanted = group("docs", "tests", "ecosystem")
     stamp = Path(session.virtualenv.location) / "installed"
-    digest = hashlib.sha256(repr(wanted).encode() + (ROOT / CONSTRAINTS).read_bytes()).hexdigest()
+    # Compiled once here: a third of the time to start a build or a kernel where Python may not write bytecode, as in
+    # many containers. pip does so by itself.
+    compiled = {"UV_COMPILE_BYTECODE": "1"}
+    settings = repr((wanted, compiled)).encode() + (ROOT / CONSTRAINTS).read_bytes()
+    digest = hashlib.sha256(settings).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
     stamp.unlink(missing_ok=True)
-    session.install("-c", CONSTRAINTS, *wanted)
+    session.install("-c", CONSTRAINTS, *wanted, env=compiled)
     session.install("-c", CONSTRAINTS, "-e", ".")
     stamp.write_text(digest)
 
@@ -76,27 +83,32 @@ def python(session: nox.Session, *arguments: str | Path, **options: object) -> N
     session.run(env_python(session), *map(str, arguments), external=True, **options)
 
 
-def sphinx(session: nox.Session, *arguments: str | Path, tool: str = "sphinx", **options: object) -> None:
+def sphinx(session: nox.Session, *arguments: str | Path, **options: object) -> None:
     """Run Sphinx in the shared environment."""
+    need_fork(session)
+    python(session, "-m", "sphinx", *arguments, **options)
+
+
+def need_fork(session: nox.Session) -> None:
+    """Stop with one sentence on a system where no build can run."""
     if not hasattr(os, "fork"):
         session.error(
             "The build runs pages in forked processes, which Windows does not have: run it in WSL "
             "(https://learn.microsoft.com/windows/wsl)."
         )
-    python(session, "-m", tool, *arguments, **options)
 
 
-def build(session: nox.Session, builder: str, *arguments: str) -> None:
-    """Run one builder of Sphinx; all share what the pages gave and what was read of them."""
+def build(session: nox.Session, builder: str, *arguments: str, files: Iterable[str] = ()) -> None:
+    """Run one builder of Sphinx, on all or some files; all share what the pages gave and what was read of them."""
     # What was read for html serves these as well; other formats choose other forms of an output.
     same = builder in ("html", "dirhtml", "singlehtml", "epub", "doctest", "linkcheck")
     doctrees = BUILD / (".doctrees" if same else f".doctrees-{builder}")
-    sphinx(session, "-b", builder, *STRICT, "-d", doctrees, *arguments, "docs", BUILD / builder)
+    sphinx(session, "-b", builder, *STRICT, "-d", doctrees, *arguments, "docs", BUILD / builder, *files)
 
 
 @nox.session(venv_backend="none", requires=["env"])
 def docs(session: nox.Session) -> None:
-    """Build the site; `-- -b NAME` another builder, `-- --fresh` runs every page again."""
+    """Build the site; `-- learn/shapes` runs and builds one page, `-b NAME` another builder, `--fresh` runs all again."""
     arguments = list(session.posargs)
     if "--fresh" in arguments:
         arguments.remove("--fresh")
@@ -109,9 +121,39 @@ def docs(session: nox.Session) -> None:
             session.error("`-b` needs the name of a builder.")
         builder = arguments[at + 1]
         del arguments[at : at + 2]
-    build(session, builder, *arguments)
+    options, pages = split_pages(session, arguments)
+    if pages:
+        options += ["-D", f"guide_only={','.join(pages)}"]
+    build(session, builder, *options, files=[f"docs/{page}.md" for page in pages])
     if builder == "html":
-        print(f"\nThe guide is built. Open it with your browser: {HTML / 'index.html'}")
+        places = [HTML / f"{page}.html" for page in pages or ["index"]]
+        print("\nThe guide is built. Open it with your browser:", *places, sep="\n" if pages else " ")
+
+
+def split_pages(session: nox.Session, arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return the options for Sphinx, and the pages that are named among them."""
+    sources = (path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md"))
+    known = {str(path.with_suffix("")) for path in sources if not path.parts[0].startswith("_")}
+    options: list[str] = []
+    pages: list[str] = []
+    for word in arguments:
+        page = word.removeprefix("./").removeprefix("docs/").removesuffix(".md")
+        if word.startswith("-") or (options and options[-1] in WITH_VALUE):
+            options.append(word)
+        elif page in known:
+            pages.append(page)
+        else:
+            by_end = {name: name.rpartition("/")[2] for name in sorted(known)}
+            ends = difflib.get_close_matches(page.rpartition("/")[2], by_end.values(), 4)
+            near = difflib.get_close_matches(page, known, 2) + [n for n, end in by_end.items() if end in ends]
+            hint = f"; near it are {', '.join(dict.fromkeys(near))}" if near else ""
+            session.error(
+                f"There is no page {word!r}{hint}. Name a page as in `nox -s docs -- learn/shapes`."
+            )
+    return options, pages
+
+
+WITH_VALUE = ("-D", "-A", "-t", "-w", "-d", "-j", "-c")  # options of Sphinx that take the next word
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
@@ -122,7 +164,8 @@ def live(session: nox.Session) -> None:
         word for glob in ("*/_build/*", "*/__pycache__/*", "*/_ipython/*/db/*") for word in ("--ignore", glob)
     ]
     arguments = ["-n", "-j", "2", *watched, *ignored, *(session.posargs or ["--open-browser"])]
-    sphinx(session, *arguments, "docs", BUILD / "live", tool="sphinx_autobuild")
+    need_fork(session)
+    python(session, ROOT / "tools" / "live.py", *arguments, "docs", BUILD / "live")
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
@@ -166,7 +209,10 @@ def site(session: nox.Session) -> None:
     quick = session.posargs == ["--quick"]
     chosen = [] if quick else session.posargs
     need_site(session)
-    python(session, "-m", "pytest", "tests/site", "-o", "norecursedirs=.* bench", *chosen)
+    # What surrounds a build, and builds after a change, are the same on every Python.
+    less = [f"--ignore=tests/site/test_{name}.py" for name in ("rebuild", "survival")] if quick else []
+    workers = [] if chosen else ["-n", "2"]
+    python(session, "-m", "pytest", "tests/site", "-o", "norecursedirs=.* bench", *workers, *less, *chosen)
     if not chosen:  # a chosen test is wanted alone
         share = ["--share", "10"] if quick else []
         python(session, ROOT / "tests" / "site" / "snippets.py", HTML, *share)
@@ -188,14 +234,17 @@ def need_site(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def bench(session: nox.Session) -> None:
-    """Run benchmarks: `-- NAME`, or all; `--quick` for one short pass; writes build/bench/NAME.json."""
+    """Run benchmarks: `-- NAME`, or all but those of builds; `--quick` one short pass; writes build/bench/NAME.json."""
     names = sorted(path.stem for path in (ROOT / "tests" / "bench").glob("[a-z]*.py"))
-    chosen = [word for word in session.posargs if not word.startswith("-")] or names
+    named = [word for word in session.posargs if not word.startswith("-")]
+    # Those of builds take many minutes each, because they build the whole site several times.
+    chosen = named or [name for name in names if name not in ("build", "first", "rebuild", "refresh")]
     if unknown := [name for name in chosen if name not in names]:
         session.error(f"No benchmark is called {', '.join(unknown)}; there are {', '.join(names)}.")
     for name in chosen:
         options = [word for word in session.posargs if word.startswith("-")]
-        python(session, ROOT / "tests" / "bench" / f"{name}.py", *options)
+        nox_python = {"NOX_PYTHON": sys.executable}  # `rebuild` measures nox as well
+        python(session, ROOT / "tests" / "bench" / f"{name}.py", *options, env=nox_python)
 
 
 # The releases of JAX on which the claims are recorded, with the Pythons to choose from and what pip does not
@@ -257,7 +306,8 @@ def run_claims(session: nox.Session, release: str, record: Path) -> None:
         "uv", "run", "-q", "--no-project", "--isolated", "--python", pythons, *options,
         "python", "-m", "pytest", "tests/claims", "-c", "tests/claims/pytest.ini", "-p", "no:cacheprovider",
         "-q", "--tb=short", "--no-summary", "--record", str(record),
-        env={"JAX_PLATFORMS": "cpu", "PATH": search_path()},
+        # Four devices, so that cases with several can be run; those that need a number of their own start a process.
+        env={"JAX_PLATFORMS": "cpu", "PATH": search_path(), "XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
         success_codes=[0, 1, 5],  # 1: some claims do not hold, which is the news; 5: all are recorded already
     )  # fmt: skip
 
@@ -338,14 +388,16 @@ def lowest(session: nox.Session) -> None:
 
 
 # The extensions, tools and examples, and the types, which `package` checks.
-OTHERS = re.compile(r"_ext\b|import (repository|page_rules|runpy)|uses_everything")
+OTHERS = re.compile(r"_ext\b|import (repository|page_rules|runpy)|import equinox|uses_everything")
 
 
 @nox.session(default=False)
 def lock(session: nox.Session) -> None:
     """Renew constraints.txt: the versions that the guide is tested with; `-- --keep` only adds what is missing."""
     session.install(*group("lock"))
-    groups = [word for name in ("docs", "tests", "lint", "package") for word in ("--group", name)]
+    groups = [
+        word for name in ("docs", "tests", "ecosystem", "lint", "package") for word in ("--group", name)
+    ]
     upgrade = [] if "--keep" in session.posargs else ["--upgrade"]
     session.run(
         "uv", "pip", "compile", "--universal", "--python-version", "3.11", *upgrade, "pyproject.toml",
@@ -361,10 +413,10 @@ CONSTRAINTS_HEAD = (
 )
 
 # What must pass before a change lands: on the Python that runs nox, and on the newest other one. What takes
-# long and seldom fails is a part of its own.
+# long and rarely fails is a part of its own. Steps joined by `&` use one core each, so they run side by side.
 CI = {
     "first": [
-        "lint", "package", "lowest -- --quick", "tests -- --full", "docs -- --fresh", "docs -- -b epub",
+        "lint & package & lowest -- --quick", "tests -- --full", "docs -- --fresh", "docs -- -b epub",
         "docs -- -b singlehtml", "doctest", "linkcheck", "site", "bench -- --quick",
     ],
     "second": ["tests", "docs -- --fresh", "site -- --quick"],
@@ -385,23 +437,35 @@ def ci(session: nox.Session) -> None:
             session.error(f"Install one: {missing}.")
     steps = [(part, step) for part in chosen if runners[part] for step in CI[part]]
     if "--list" in session.posargs:
-        print(*(f"{part}: {' '.join(runners[part])} -s {step}" for part, step in steps), sep="\n")
+        for part, step in steps:
+            print(f"{part}:", " & ".join(f"{' '.join(runners[part])} -s {one}" for one in step.split(" & ")))
         return
-    start = time.monotonic()
-    lines = [run_step(session, part, runners[part], step) for part, step in steps]
-    print("\n=== passed:", *lines, f"in all {time.monotonic() - start:.0f} s", sep="\n  ")
+    seconds = {f"{part}: {step}": run_step(session, part, runners[part], step) for part, step in steps}
+    record = ROOT / "build" / "ci.json"
+    record.parent.mkdir(exist_ok=True)
+    record.write_text(json.dumps(seconds, indent=2) + "\n", "utf-8")  # for the benchmark of the same name
+    lines = [f"{name} ({taken:.0f} s)" for name, taken in seconds.items()]
+    print("\n=== passed:", *lines, f"in all {sum(seconds.values()):.0f} s", sep="\n  ")
     if not all(runners.values()):
         print(f"=== not run: {missing}")
 
 
-def run_step(session: nox.Session, part: str, runner: list[str], step: str) -> str:
-    """Run one session; return its line of the summary."""
+def run_step(session: nox.Session, part: str, runner: list[str], step: str) -> float:
+    """Run one session, or several side by side; return the seconds that it took."""
     print(f"=== {part}: {step}", flush=True)
     start = time.monotonic()
-    # Not session.run, which would put this session's uv on PATH: nox would then make the environments again.
-    if subprocess.run([*runner, "-s", *step.split()], check=False).returncode:
+    commands = [[*runner, "-s", *one.split()] for one in step.split(" & ")]
+    # Lines of two sessions in turn cannot be read, so each of several prints when it has ended.
+    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True} if len(commands) > 1 else {}
+    codes = []
+    with ThreadPoolExecutor() as pool:
+        # Not session.run, which would put this session's uv on PATH: nox would then make the environments again.
+        for ran in pool.map(lambda command: subprocess.run(command, check=False, **kept), commands):
+            print(ran.stdout or "", flush=True)
+            codes.append(ran.returncode)
+    if any(codes):
         session.error(f"=== FAILED after {time.monotonic() - start:.0f} s: {part}: {step}")
-    return f"{part}: {step} ({time.monotonic() - start:.0f} s)"
+    return time.monotonic() - start
 
 
 def second_nox(session: nox.Session) -> list[str]:
@@ -422,7 +486,7 @@ def second_nox(session: nox.Session) -> list[str]:
     folder = ROOT / ".nox" / f"second-{newest['version']}"  # for a newer Python, new environments
     tool = folder / "nox"
     session.run("uv", "venv", "-q", "--allow-existing", "--seed", "--python", newest["path"], str(tool))
-    session.run("uv", "pip", "install", "-q", "--python", str(tool), "nox>=2024.10")
+    session.run("uv", "pip", "install", "-q", "--python", str(tool), "nox[uv]>=2024.10")
     return [str(tool / "bin" / "nox"), "--envdir", str(folder)]
 
 

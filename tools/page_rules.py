@@ -9,6 +9,8 @@ import re
 import sys
 from pathlib import Path
 
+import unmarked
+
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 _FENCE = re.compile(r"^(`{3,}|:{3,})(.*)$")
 _FILLER = re.compile(r"\b(simply|just|obviously|of course|easily|blazing\w*|powerful)\b", re.IGNORECASE)
@@ -41,6 +43,10 @@ def problems(path: Path) -> list[tuple[int, str]]:
         found += [
             (1, f"a page of the path {rule}.") for mark, rule in _LESSON_MARKS.items() if mark not in marks
         ]
+    found += [
+        (line, f"a rule without a mark: cite a claim, link to its source, or narrow it: {sentence}")
+        for line, sentence in unmarked.rules(path)
+    ]
     if visible_cells > _MOST_CELLS:
         found.append((1, f"{visible_cells} cells: a page has at most {_MOST_CELLS}."))
     return found

@@ -16,25 +16,46 @@ from sphinx.util.typing import ExtensionMetadata
 
 JAX = version("jax")
 PARALLEL_SAFE: ExtensionMetadata = {"parallel_read_safe": True, "parallel_write_safe": True}
-_DEVICE_PROGRAM = "import jax, json; print(json.dumps([[d.platform, d.device_kind] for d in jax.devices()]))"
+_PROGRAM = """
+import json, jax, jitguide  # which says in one line when JAX is too old
+print(json.dumps([[[d.platform, d.device_kind] for d in jax.devices()], sorted(jax.config.values)]))
+"""
 
 
 @cache
-def devices() -> list[tuple[str, str]]:
-    """Return platform and kind of each device, asked in a separate process.
+def start_jax() -> subprocess.Popen[str]:
+    """Start a process that says what JAX finds here, and do not wait for it.
 
     Sphinx forks to read pages in parallel, and a process that has started a JAX backend must not fork.
+    """
+    command = [sys.executable, "-c", _PROGRAM]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@cache
+def _answer() -> list:
+    process = start_jax()
+    said, errors = process.communicate()
+    if process.returncode:
+        reason = (errors.strip().splitlines() or ["no message"])[-1]
+        raise RuntimeError(
+            f"JAX does not start in {platform.python_implementation()} {platform.python_version()}: {reason}"
+        )
+    return json.loads(said)
+
+
+def devices() -> list[tuple[str, str]]:
+    """Return platform and kind of each device.
 
     Raises:
         RuntimeError: JAX cannot start on this machine; the message quotes its last line.
     """
-    run = subprocess.run([sys.executable, "-c", _DEVICE_PROGRAM], capture_output=True, text=True, check=False)
-    if run.returncode:
-        reason = (run.stderr.strip().splitlines() or ["no message"])[-1]
-        raise RuntimeError(
-            f"JAX does not start in {platform.python_implementation()} {platform.python_version()}: {reason}"
-        )
-    return [(name, kind) for name, kind in json.loads(run.stdout)]
+    return [(name, kind) for name, kind in _answer()[0]]
+
+
+def options() -> list[str]:
+    """Return the names of the options of the installed JAX."""
+    return _answer()[1]
 
 
 def workers() -> int:

@@ -1,13 +1,42 @@
 """What the benchmarks share: their arguments, and where their results go."""
 
 import argparse
+import contextlib
 import json
+import os
 import platform
+import subprocess
+import sys
 from pathlib import Path
 
-import jax
+ENVIRONMENT = dict(os.environ)  # JAX sets variables when it is imported, and a page's outputs depend on them
+
+import jax  # noqa: E402
 
 FOLDER = Path(__file__).parents[2] / "build" / "bench"
+
+
+# What another page of the guide may do meanwhile: it compiles and runs.
+_OTHER_PAGE = """
+import jax, jax.numpy as jnp
+while True:
+    step = jax.jit(lambda x: jnp.sin(x) @ x)
+    for _ in range(100):
+        step(jnp.ones((200, 200))).block_until_ready()
+"""
+
+
+@contextlib.contextmanager
+def beside(load):
+    """Keep about one core busy in another process meanwhile if `load` is "busy"."""
+    if load != "busy":
+        yield
+        return
+    with subprocess.Popen([sys.executable, "-c", _OTHER_PAGE]) as other:
+        try:
+            yield
+        finally:
+            other.kill()
 
 
 def arguments(description, runs, quick_runs):

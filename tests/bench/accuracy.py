@@ -1,7 +1,7 @@
-"""How far from 1 is the speedup of a function over itself?"""
+"""How far from 1 is the speedup of a function over itself, alone and with other work beside it?"""
 
 import numpy as np
-from _bench import arguments, exit_code, write
+from _bench import arguments, beside, exit_code, write
 from _pairs import FUNCTIONS, as_hyperfine, as_timeit, copies
 
 from jitguide import compare
@@ -27,12 +27,16 @@ def misses(name, runs):
 def main():
     options = arguments(__doc__, RUNS, QUICK)
     details, cores = {"runs": options.runs, "functions": {}}, []
-    for name in list(FUNCTIONS)[: 2 if options.quick else None]:
-        found, busy = misses(name, options.runs)
-        worst = {way: round(float(np.quantile(values, 0.95)), 5) for way, values in found.items()}
-        details["functions"][name] = {"95th percentile of |ratio - 1|": worst, "compare": found["compare"]}
-        cores += [value for value in busy if value is not None]
-        print(f"  {name}: " + ", ".join(f"{way} {value:.2%}" for way, value in worst.items()), flush=True)
+    for load in ("alone", "busy"):
+        with beside(load):
+            for name in list(FUNCTIONS)[: 2 if options.quick else None]:
+                found, busy = misses(name, options.runs)
+                worst = {way: round(float(np.quantile(values, 0.95)), 5) for way, values in found.items()}
+                entry = {"95th percentile of |ratio - 1|": worst, "compare": found["compare"]}
+                details["functions"][f"{name}, {load}"] = entry
+                cores += [value for value in busy if value is not None]
+                ways = ", ".join(f"{way} {value:.2%}" for way, value in worst.items())
+                print(f"  {name}, {load}: {ways}", flush=True)
     details["busy_cores"] = float(np.median(cores)) if cores else None
     value = max(f["95th percentile of |ratio - 1|"]["compare"] for f in details["functions"].values())
     write("accuracy", value, TARGET, "95th percentile of |ratio - 1|, worst function", details)

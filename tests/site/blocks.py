@@ -18,7 +18,7 @@ _HEADER = re.compile(
     r'# From "(?P<title>.+)" \((?P<page>[^)]+)\), JAX (?P<jax>[\w.]+)\. Needs: (?P<needs>.+)\.'
 )
 _FAILS = "# Meant to fail: "
-_PACKAGES = {"jax", "numpy", "jitguide", "matplotlib", "scipy"}  # SciPy comes with JAX
+_PACKAGES = {"jax", "jaxlib", "numpy", "jitguide", "matplotlib", "scipy"}  # jaxlib and SciPy come with JAX
 _STARTED = {"pytest"}  # what a program may need for another one that it writes and starts
 _MACHINERY = ("myst_nb", "glue(", "get_ipython", "%matplotlib")
 _NOT_COPIED = (".linenos", ".gp", ".go")  # as `copybutton_exclude` in docs/conf.py

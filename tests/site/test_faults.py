@@ -2,12 +2,15 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from _ext.execution import kernels, notebooks
 
+pytestmark = pytest.mark.timeout(600)  # each builds a small site, in 5 s on a quiet machine
 ROOT = Path(__file__).parents[2]
 FRONT = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n\n# Page\n\n"
 CONF = f"""
@@ -74,6 +77,11 @@ BREAKAGES = {
     "nested cell": (":::{note}\n" + cell("1") + ":::\n", "```{code-cell}", "because it is nested"),
     "unasked warning": (cell("import warnings; warnings.warn('hey')"), "```{code-cell}", "wrote to stderr"),
     "silent warning": (cell("1", ":warns: UserWarning"), "```{code-cell}", "should warn with UserWarning but did not"),
+    "crash": (cell("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"), "```{code-cell}", "crashed (SIGSEGV) in compiled code"),
+    "no memory": (cell("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"), "```{code-cell}", "was killed (SIGKILL), most likely because memory ran out"),
+    "exit": (cell("import os; os._exit(3)"), "```{code-cell}", "ended its process, with exit status 3"),
+    "flood": (cell("while True:\n    print('on and on' * 100)"), "```{code-cell}", "printed more than 1,000,000 characters: print less"),
+    "unmarked measurement": (cell("import time; time.perf_counter()"), "```{code-cell}", "say `measures: true`"),
     "figure without a text": (
         cell("import matplotlib.pyplot as plt\nplt.plot([1, 2]);"), "```{code-cell}", "say in `:alt:` what it shows"
     ),
@@ -124,6 +132,40 @@ def test_a_line_that_is_printed_in_pieces_is_one_line(build, tmp_path):
     assert "one line" in (tmp_path / "out" / "index.html").read_text()
 
 
+def test_what_a_terminal_would_carry_out_is_not_in_a_page(build, tmp_path):
+    strange = cell(r"print('a\x00b\x08c \x1b[31mred\x1b[0m\x1b]0;title\x07 10 %\r\x1b[1mall done')")
+    assert build(FRONT + strange)[0] == 0
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "<span></span>all done" in page
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", page)
+
+
+def test_a_cell_that_hangs_is_ended_and_named():
+    text = FRONT + cell("1") + cell("import time; time.sleep(600)", ":name: hangs")
+    running = kernels.Kernels()
+    with pytest.raises(notebooks.PageError, match="took more than 20 s: look for a loop") as caught:
+        running.execute(notebooks.read(text), timeout=20)  # its start must take less, on a busy machine too
+    running.close()
+    assert caught.value.line == line_of(text, ":name: hangs") - 1
+
+
+def test_no_state_goes_from_page_to_page():
+    text = FRONT + cell(
+        "import sys, jax, numpy\nprint(hasattr(sys, 'left'), jax.config.jax_enable_x64, numpy.random.rand())"
+    )
+    leave = cell(
+        "sys.left = numpy.left = 1\njax.config.update('jax_enable_x64', True)\nx = jax.numpy.ones(3)"
+    )
+    pages = [notebooks.read(text + leave) for _ in range(3)]
+    running = kernels.Kernels()
+    for page in pages:
+        running.execute(page)
+    running.close()
+    printed = [notebooks.code_cells(page)[0].outputs[0].text.split() for page in pages]
+    assert {tuple(words[:2]) for words in printed} == {("False", "False")}
+    assert len({words[2] for words in printed}) == 3
+
+
 def test_a_missing_kernel_is_named(build):
     code, printed = build(FRONT.replace("name: python3", "name: fortran77") + cell("1"))
     assert code != 0
@@ -158,9 +200,17 @@ def test_outputs_are_reused_until_code_or_environment_changes(build, tmp_path):
     assert shown() != first
 
 
+KILL_THE_BUILD = """\
+import os, signal, subprocess, time
+forks_kernels = str(os.getppid())
+build = subprocess.run(["ps", "-o", "ppid=", "-p", forks_kernels], stdout=subprocess.PIPE).stdout
+print("half", flush=True)
+os.kill(int(build), signal.SIGKILL)
+time.sleep(60)"""
+
+
 def test_an_interrupted_execution_is_repeated(build, tmp_path):
-    page = FRONT + cell("import os, signal; print('half'); os.kill(os.getppid(), signal.SIGKILL)")
-    assert build(page)[0] != 0
+    assert build(FRONT + cell(KILL_THE_BUILD))[0] == -signal.SIGKILL
     assert not list((tmp_path / "store").rglob("*.json"))
-    assert build(page.replace("os.kill(os.getppid(), signal.SIGKILL)", "print('whole')"))[0] == 0
+    assert build(FRONT + cell("print('whole')"))[0] == 0
     assert "whole" in (tmp_path / "out" / "index.html").read_text()

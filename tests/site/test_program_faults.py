@@ -31,7 +31,7 @@ FAULTS = {
     "unseeded": (
         faults.cell("import numpy as np\n\nrng = np.random.default_rng()") + faults.cell("print(rng.normal())"), "```{code-cell}\nprint", "no program of this cell behaves"
     ),
-    "magic": (faults.cell("%timeit 1"), "%timeit", "is not plain Python"),
+    "shell": (faults.cell("!true"), "!true", "is not plain Python"),
 }  # fmt: skip
 
 

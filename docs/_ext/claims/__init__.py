@@ -16,7 +16,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_config_value("guide_claims_data", str(DATA), "env", [str])
     app.add_domain(domain.ClaimsDomain)
     app.add_role("claim", domain.ClaimRole())
-    app.connect("env-updated", domain.rewrite_ledger)
+    app.connect("env-get-outdated", domain.files_changed)
     app.add_node(tables.claim_links)
     app.add_directive("claims-table", tables.ClaimsTable)
     app.add_directive("recorded", tables.Recorded)

@@ -113,7 +113,8 @@ class ClaimsDomain(Domain):
         contnode += nodes.Text("✓")
         if LEDGER not in env.all_docs:
             return cast(nodes.reference, contnode)
-        title = f"Proved: {claim.sentence} {self.recording.in_words(claim.id)}".replace("`", "")
+        words = ["Proved:", claim.sentence, self.recording.in_words(claim.id), claim.rests_on]
+        title = " ".join(filter(None, words)).replace("`", "")
         link = make_refnode(builder, fromdocname, LEDGER, f"claim-{claim.id}", contnode, title)
         link["classes"].append("claim-link")
         return link
@@ -147,6 +148,8 @@ def _bind(node: pending_xref) -> None:
         node.parent[place - 1] = nodes.Text(before.astext().rstrip())
 
 
-def rewrite_ledger(_app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Have the page of all claims written again: it lists the pages that cite each."""
-    return [LEDGER] if LEDGER in env.all_docs else []
+def files_changed(_app: Sphinx, env: BuildEnvironment, *_changes: object) -> list[str]:
+    """Have the page of all claims read again when there is another file of them: Sphinx depends on files only."""
+    names = sorted(path.name for path in Path(env.config.guide_claims).glob("test_*.py"))
+    before, of(env).data["files"] = of(env).data.get("files"), names
+    return [LEDGER] if before != names and LEDGER in env.all_docs else []

@@ -21,6 +21,7 @@ class Claim:
     code: str
     seeds: tuple[str, ...]
     path: Path
+    rests_on: str = ""  # a sentence about what the outcome depends on besides the release of JAX
 
 
 def load(folder: Path = FOLDER) -> dict[str, Claim]:
@@ -29,11 +30,25 @@ def load(folder: Path = FOLDER) -> dict[str, Claim]:
     for path in sorted(folder.glob("test_*.py")):
         source = path.read_text("utf-8")
         for node in ast.parse(source).body:
-            if isinstance(node, ast.FunctionDef) and (marker := _marker(node)):
-                name, sentence, seeds = marker
-                code = "\n".join(source.splitlines()[node.lineno - 1 : node.end_lineno])
-                found[name] = Claim(name, sentence, topic_of(path), code, tuple(seeds.split()), path)
+            if isinstance(node, ast.FunctionDef) and "claim" in (markers := _markers(node)):
+                name, sentence, seeds = markers["claim"]
+                others = [d for d in node.decorator_list if "pytest.mark.claim(" not in ast.unparse(d)]
+                parts = [*("@" + _text(source, d) for d in others), _text(source, node)]
+                rests_on = " ".join(
+                    words.format(*markers[kind]) for kind, words in _RESTS_ON.items() if kind in markers
+                )
+                code = "\n".join(parts)
+                found[name] = Claim(
+                    name, sentence, topic_of(path), code, tuple(seeds.split()), path, rests_on
+                )
     return found
+
+
+def _text(source: str, node: ast.AST) -> str:
+    return ast.get_source_segment(source, node) or ""
+
+
+_RESTS_ON = {"platform": "A property of the backend {}.", "measured": "Depends on the machine: {}."}
 
 
 def topic_of(path: Path) -> str:
@@ -46,14 +61,17 @@ def topic_of(path: Path) -> str:
     return path.stem.removeprefix("test_").removeprefix("pages_").replace("_", " ")
 
 
-def _marker(function: ast.FunctionDef) -> tuple[str, str, str] | None:
-    """Return id, sentence and seeds where a decorator is `pytest.mark.claim(id, sentence, seeds=…)`."""
+def _markers(function: ast.FunctionDef) -> dict[str, list[str]]:
+    """Return the arguments of the markers by name: of `claim(id, sentence, seeds=…)`, `platform` and `measured`."""
+    found = {}
     for decorator in function.decorator_list:
         match decorator:
-            case ast.Call(func=ast.Attribute(attr="claim"), args=[first, second], keywords=keywords):
+            case ast.Call(func=ast.Attribute(attr="claim"), args=args, keywords=keywords):
                 seeds = next((ast.literal_eval(k.value) for k in keywords if k.arg == "seeds"), "")
-                return ast.literal_eval(first), ast.literal_eval(second), seeds
-    return None
+                found["claim"] = [*map(ast.literal_eval, args), seeds]
+            case ast.Call(func=ast.Attribute(attr="platform" | "measured" as name), args=args):
+                found[name] = [*map(ast.literal_eval, args)]
+    return found
 
 
 def shared_code(path: Path) -> str:

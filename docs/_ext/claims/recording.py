@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 CLAIMS, SOURCES = "claims.json", "sources.json"  # in docs/_data
+BESIDE = ("python", "numpy", "device")  # what is recorded of each release
 
-WORDS = {"+": "holds", "-": "does not hold", "0": "not applicable"}
-MARKS = {"+": "✓", "-": "✗", "0": "–"}
+WORDS = {"+": "holds", "-": "does not hold", "~": "measured", "0": "not applicable"}
+MARKS = {"+": "✓", "-": "✗", "~": "≈", "0": "–"}
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Flip:
-    """A claim whose verdict differs between two neighbouring releases."""
+    """A claim that holds on one of two releases and not on the other, with no verdict between them."""
 
     claim: str
     before: str
@@ -55,7 +56,9 @@ class Recording:
     releases: tuple[str, ...] = ()
     verdicts: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, dict[str, str]] = field(default_factory=dict)
-    beside: dict[str, tuple[str, str]] = field(default_factory=dict)  # Python and NumPy of each release
+    beside: dict[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # Python, NumPy and device of each release
 
     def on(self, claim: str, jax: str) -> str:
         """Return the verdict on the release, or on the last one before it; "" where none was recorded."""
@@ -63,13 +66,17 @@ class Recording:
         return self.verdicts[claim][len(known) - 1] if known and claim in self.verdicts else ""
 
     def spans(self, claim: str) -> list[Span]:
-        """Return the spans of equal verdicts, oldest first; the reason is that of the newest release in it."""
-        pairs = zip(self.releases, self.verdicts.get(claim, ""), strict=False)
+        """Return the spans of equal outcomes, oldest first; the reason is that of the newest release in it."""
+        reasons = self.reasons.get(claim, {})
+        triples = [(release, verdict, reasons.get(release, "")) for release, verdict in self._row(claim)]
         found = []
-        for verdict, group in groupby(pairs, key=lambda pair: pair[1]):
-            names = [release for release, _ in group]
-            found.append(Span(names[0], names[-1], verdict, self.reasons.get(claim, {}).get(names[-1], "")))
+        for _, group in groupby(triples, key=lambda triple: (triple[1], bool(triple[2]))):
+            members = list(group)
+            found.append(Span(members[0][0], *members[-1]))
         return found
+
+    def _row(self, claim: str) -> list[tuple[str, str]]:
+        return list(zip(self.releases, self.verdicts.get(claim, ""), strict=False))
 
     def in_words(self, claim: str) -> str:
         """Return in words on which releases the claim was recorded to hold.
@@ -78,24 +85,34 @@ class Recording:
             >>> Recording(("0.9.2", "0.10.2"), {"a": "-+"}).in_words("a")
             'Seen to hold on JAX 0.10.2 (1 of 2 releases tried).'
         """
-        row = self.verdicts.get(claim, "")
+        row, reasons = self.verdicts.get(claim, ""), self.reasons.get(claim, {})
         if not row:
             return "Not recorded across releases yet."
-        where = ", ".join(span.releases for span in self.spans(claim) if span.verdict == "+")
-        count = "all" if set(row) == {"+"} else f"{row.count('+')} of"
-        return f"Seen to hold on JAX {where or 'none'} ({count} {len(row)} releases tried)."
+        seen = [
+            span
+            for span in self.spans(claim)
+            if span.verdict == "+" or (span.verdict == "~" and not span.reason)
+        ]
+        where = ", ".join(span.releases for span in seen)
+        number = sum(v == "+" or (v == "~" and release not in reasons) for release, v in self._row(claim))
+        count = "all" if number == len(row) else f"{number} of"
+        kinds = sorted({entry[-1] for entry in self.beside.values() if entry[-1]})
+        device = "".join(f", on {'a CPU' if kind == 'cpu' else kind}" for kind in kinds)
+        hold = "happen" if "~" in row else "hold"
+        return f"Seen to {hold} on JAX {where or 'none'} ({count} {len(row)} releases tried){device}."
 
     def flips(self) -> list[Flip]:
-        """Return every change between neighbouring releases, oldest first."""
-        return [
-            Flip(claim, self.releases[i], self.releases[i + 1], old, new, reasons.get(at, ""))
-            for i in range(len(self.releases) - 1)
-            for claim, row in self.verdicts.items()
-            for old, new in [(row[i], row[i + 1])]
-            if old != new
-            for reasons in [self.reasons.get(claim, {})]
-            for at in [self.releases[i] if old != "+" else self.releases[i + 1]]
-        ]
+        """Return what JAX changed, oldest first: each claim that began or ceased to hold."""
+        found = []
+        for claim in self.verdicts:
+            known = [(release, verdict) for release, verdict in self._row(claim) if verdict in "+-"]
+            for (before, old), (since, new) in pairwise(known):
+                if old != new:
+                    reason = self.reasons.get(claim, {}).get(before if old == "-" else since, "")
+                    found.append(Flip(claim, before, since, old, new, reason))
+        return sorted(
+            found, key=lambda flip: (self.releases.index(flip.since), self.releases.index(flip.before))
+        )
 
 
 @dataclass(frozen=True)
@@ -121,7 +138,7 @@ def load(path: Path) -> Recording:
         tuple(release["jax"] for release in document["releases"]),
         {name: claim["verdicts"] for name, claim in claims.items()},
         {name: claim["reasons"] for name, claim in claims.items() if "reasons" in claim},
-        {r["jax"]: (r.get("python", ""), r.get("numpy", "")) for r in document["releases"]},
+        {r["jax"]: tuple(r.get(key, "") for key in BESIDE) for r in document["releases"]},
     )
 
 

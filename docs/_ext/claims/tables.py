@@ -90,7 +90,6 @@ class ClaimsTable(ClaimsDirective):
         for claim in self.domain.claims.values():
             topics.setdefault(claim.topic, []).append(claim)
             self.env.note_dependency(str(claim.path))
-        self.env.note_dependency(self.config.guide_claims)
         self.data(recording.CLAIMS)
         releases = html.escape(" ".join(self.domain.recording.releases))
         opening = _raw(f'<div class="claims-ledger" data-releases="{releases}"></div>')
@@ -101,7 +100,8 @@ class ClaimsTable(ClaimsDirective):
         for i, release in enumerate(recorded.releases):
             count = Counter(row[i] for row in recorded.verdicts.values())
             rows.append([release, *recorded.beside[release], *(str(count[short]) for short in WORDS)])
-        return _table(["JAX", "Python", "NumPy", *map(_verdict, WORDS)], rows, (1, 1, 1, 1, 1, 1))
+        head = ["JAX", "Python", "NumPy", "Device", *map(_verdict, WORDS)]
+        return _table(head, rows, [1] * len(head))
 
     def _topic(self, topic: str, claims: list[experiments.Claim]) -> nodes.section:
         anchor = nodes.make_id(f"topic-{topic}")
@@ -120,13 +120,15 @@ class ClaimsTable(ClaimsDirective):
     def _claim(self, claim: experiments.Claim) -> list[nodes.Node]:
         recorded = self.domain.recording
         row = recorded.verdicts.get(claim.id, "")
-        mixed = len(set(row)) > 1 or row.startswith("0")
-        mark = "✓" if set(row) == {"+"} else "◐" if row else "?"
+        whole = len(recorded.spans(claim.id)) == 1 and row[0] in "+~"
+        mark = (MARKS[row[0]] if whole else "◐") if row else "?"
         return [
             _raw(f'<div class="claim-row" id="claim-{claim.id}" data-verdicts="{row}">'),
             paragraph(inline(claim.sentence), "claim-sentence"),
-            paragraph([nodes.Text(f"{mark} {recorded.in_words(claim.id)}")], "claim-seen"),
-            *([_spans(recorded, claim.id)] if mixed else []),
+            paragraph(
+                [nodes.Text(f"{mark} {recorded.in_words(claim.id)} {claim.rests_on}".rstrip())], "claim-seen"
+            ),
+            *([] if whole else [_spans(recorded, claim.id)]),
             *self._fold("Experiment", claim.code, claim_links(claim=claim.id, seeds=claim.seeds)),
             _raw("</div>"),
         ]

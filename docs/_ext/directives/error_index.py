@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from typing import TYPE_CHECKING
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
@@ -19,8 +20,9 @@ from _ext.nodes import paragraph, section
 from _ext.programs import catalogue
 from _ext.programs.node import program
 from _ext.programs.render import Origin
-from jitguide._errors.entries import GROUPS, entries
-from jitguide._errors.entry import Entry
+
+if TYPE_CHECKING:
+    from jitguide._errors.entry import Entry
 
 _TITLES = {
     "values": "A value is needed while tracing",
@@ -33,6 +35,9 @@ _TITLES = {
     "branches": "Branches",
     "compiled": "Compiled ahead of time, and donation",
     "devices": "Devices and sharding",
+    "trees": "Pytrees, mapped axes and derivatives",
+    "keys": "Random keys",
+    "versions": "Versions and installation",
     "callbacks": "Callbacks and checks",
     "settings": "Settings",
     "silent": "Indices, branches and devices",
@@ -50,14 +55,18 @@ class ErrorIndex(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the sections."""
+        from jitguide._errors.entries import GROUPS  # imports JAX, which other pages do not need
+
         groups = self.arguments[0].split() if self.arguments else GROUPS
         if unknown := [group for group in groups if group not in GROUPS]:
             raise self.error(f"The error catalogue has no group {unknown[0]!r}; it has {', '.join(GROUPS)}.")
         return [self._group(group) for group in groups]
 
     def _group(self, group: str) -> nodes.section:
+        from jitguide._errors.entries import entries
+
         anchor = f"errors-{group.replace('_', '-')}"
-        return section(_TITLES[group], anchor, *(self._entry(entry) for entry in entries(group)))
+        return section(_TITLES[group], anchor, *map(self._entry, entries(group)))
 
     def _entry(self, entry: Entry) -> nodes.section:
         found = section(self.parse_inline(entry.title)[0], entry.key)
@@ -96,8 +105,14 @@ def readable(pattern: str) -> str:
         >>> readable(r"lax\.\w+ requires (?:equal|the same) `?dtypes`?")
         'lax.… requires equal `dtypes`'
     """
-    text = re.sub(r"\(\?:([^|)]*)[^)]*\)\??", r"\1", pattern)  # the first of several ways to say it
-    text = re.sub(r"\\[wds][*+]|\.\*|\[[^\]]*\][*+]?", "…", text)
-    text = re.sub(r"(?<!\\)([`\w])\?", r"\1", text)
+    word = r"(?:\\.|[^|()\\])*"  # no alternative and no group; escaped, they are text
+    text = re.sub(
+        rf"\(\?<?[=!]{word}(?:\|{word})*(?:\(\?:{word}(?:\|{word})*\){word})*\)", "", pattern
+    )  # look-arounds
+    while (first := re.sub(rf"\(\?:({word})(?:\|{word})*\)\??", r"\1", text)) != text:
+        text = first  # the first of several ways to say it, inner ones first
+    text = re.sub(rf"^({word})\|.*", r"\1", text)
+    text = re.sub(r"\\[wds][*+]?|\.\*|\[[^\]]*\][*+]?", "…", text)
+    text = re.sub(r"(?<!\\)([`'\w])\?", r"\1", text)
     text = re.sub(r"\\([.()\[\]|?*+])", r"\1", text)
-    return re.sub("…+", "…", re.sub(r"\\[bn]", "", text))
+    return re.sub("…+", "…", re.sub(r"\\[bn]", "", text)).strip()

@@ -24,6 +24,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from _ext import DATA as _DATA
+from _ext import build
 from _ext.nodes import Inline, definition, table
 
 _log = logging.getLogger(__name__)
@@ -108,7 +109,7 @@ def _show(value: object) -> str:
 def check(_app: Sphinx) -> None:
     """Warn of options of JAX that the file does not list."""
     known = set(listed())
-    for name in sorted(set(defaults()) - known):
+    for name in sorted(set(build.options()) - known):
         _log.warning(
             "JAX has the option %r, and %s decides nothing about it: put it into a group, or waive it with a reason.",
             name,

@@ -22,5 +22,6 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_builder(epub.GuideEpubBuilder, override=True)
     app.connect("doctree-resolved", epub.close_tags)
     app.connect("html-page-context", epub.leave_out_style)
+    app.connect("doctree-read", llms_txt.note, priority=900)  # after all that changes a page
     app.connect("build-finished", llms_txt.write)
     return build.PARALLEL_SAFE

@@ -22,6 +22,11 @@ _SUMMARY = (
 _LONGEST_SUMMARY = 320  # characters
 
 
+def note(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep the summary of a page that was read."""
+    app.env.metadata[app.env.docname]["guide_summary"] = _summary(doctree)
+
+
 def write(app: Sphinx, failure: Exception | None) -> None:
     """Write both files when the pages are written."""
     if failure or not build.is_site(app):
@@ -51,7 +56,7 @@ def _below(app: Sphinx, page: str) -> Iterator[str]:
 
 def _link(app: Sphinx, page: str, base: str) -> str:
     address = f"{base}/{page}.md" if base else f"{page}.md"
-    return f"- [{app.env.titles[page].astext()}]({address}): {_summary(app.env.get_doctree(page))}"
+    return f"- [{app.env.titles[page].astext()}]({address}): {app.env.metadata[page]['guide_summary']}"
 
 
 def _summary(doctree: nodes.document) -> str:

@@ -1,6 +1,6 @@
 """Execute pages before Sphinx reads them, store the outputs, and hand them to MyST-NB.
 
-Pages run two at a time, each in its own kernel; a page with `measures: true` runs with the machine to itself.
+Each page runs in its own kernel, and cells of several pages run side by side; one that measures runs alone.
 Outputs lie outside the source folder under a digest of everything that can change them, and only complete,
 checked executions are stored: an interrupted or failed one is repeated by the next build.
 """
@@ -11,21 +11,25 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
+from logging import WARNING, LogRecord, getLogger
 from pathlib import Path
 
 import nbformat
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
-from . import drift, fingerprint, kernels, notebooks, status
-from .store import Store
+from . import drift, fingerprint, kernels, measuring, notebooks, status
+from .progress import Progress
+from .store import Store, StoreError
 
 _log = logging.getLogger(__name__)
 # MyST-NB calls `read` with the text of a page alone; `source-read`, which comes first, says which page it is.
+_GUESS = {False: 0.2, True: 3.0}  # seconds of a cell, by whether it measures
 _reader: ContextVar[Callable[[str], nbformat.NotebookNode]] = ContextVar("reader")
 
 
@@ -39,14 +43,17 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_config_value("guide_fingerprint", digest, "env", [str])
     app.add_config_value("guide_store", None, "", [str])
     execution = _Execution(app)
+    app.add_config_value(
+        "guide_only", [], "", [list]
+    )  # the pages that this build runs; others keep what they have
     app.connect("builder-inited", _check_store)
+    app.connect("env-get-outdated", _outdated)
     app.connect("env-before-read-docs", execution.run)
     app.connect("source-read", execution.begin)
     app.add_config_value("guide_drift", "compare", "", [str])
     app.connect("env-updated", drift.check)
     app.add_node(status.build_table)
     app.add_directive("build-table", status.BuildTable)
-    app.connect("env-updated", status.rewrite_status)
     app.connect("doctree-resolved", status.resolve)
     app.connect("build-finished", status.write_json)
     return build.PARALLEL_SAFE
@@ -58,6 +65,9 @@ def read(text: str) -> nbformat.NotebookNode:
 
 
 def _check_store(app: Sphinx) -> None:
+    if app.config.guide_only:
+        for handler in getLogger("sphinx").handlers:
+            handler.filters.insert(0, partial(_concerns, app))
     store = Store.of(app)
     if store.folder.is_relative_to(Path(app.srcdir).resolve()):
         raise ExtensionError(
@@ -66,28 +76,73 @@ def _check_store(app: Sphinx) -> None:
     store.discard_old_environments()
 
 
+def _outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
+    """Return the pages to read again: their outputs are not stored, or were stored after the page was read."""
+    pages = app.config.guide_only or env.all_docs
+    return [page for page in pages if page in env.all_docs and _needs_outputs(app, env, page)]
+
+
+def _needs_outputs(app: Sphinx, env: BuildEnvironment, page: str) -> bool:
+    store, path = Store.of(app), Path(env.doc2path(page))
+    if page in app.config.guide_only:
+        return True
+    if (record := store.latest(page)) is None:
+        return path.exists() and "{code-cell}" in path.read_text("utf-8")
+    uses = record.get("uses", {})
+    return store.saved(page) * 1e6 > env.all_docs[page] or uses != fingerprint.state(uses)
+
+
+def _concerns(app: Sphinx, record: LogRecord) -> bool:
+    """Return whether a message is one for a build of a few pages: others may lack their outputs."""
+    place = getattr(record, "location", None)
+    if record.levelno < WARNING or place is None:
+        return "search index couldn't be loaded" not in str(
+            record.msg
+        )  # that is so before the first whole build
+    place = place[0] if isinstance(place, tuple) else getattr(place, "source", place)
+    return any(page in str(place) for page in app.config.guide_only)
+
+
 class _Execution:
     """The executions of one build, and the pages whose failure it has reported."""
 
     def __init__(self, app: Sphinx):
         self.app = app
         self.failed: set[str] = set()
+        self._stopped = False
 
     def run(self, app: Sphinx, _env: object, pages: list[str]) -> None:
-        """Execute the pages whose outputs are not stored."""
-        together: list[tuple[str, nbformat.NotebookNode, str]] = []
-        alone: list[tuple[str, nbformat.NotebookNode, str]] = []
+        """Execute the pages whose outputs are not stored, long ones first."""
+        jobs: dict[str, tuple[nbformat.NotebookNode, str]] = {}
         for page in pages:
             notebook = self._read(page)
             if notebook is None or not notebooks.code_cells(notebook):
                 continue
             key = notebooks.key(notebook, app.config.guide_fingerprint)
-            if Store.of(app).load(page, key) is None:
-                (alone if notebook.metadata.get("measures") else together).append((page, notebook, key))
-        with ThreadPoolExecutor(build.workers()) as pool:
-            list(pool.map(lambda job: self._execute(*job), together))
-        for job in alone:
-            self._execute(*job)
+            only = app.config.guide_only
+            if page in only if only else Store.of(app).load(page, key) is None:
+                jobs[page] = (notebook, key)
+        if not jobs:
+            return
+        expected = {page: self._expect(page, notebook) for page, (notebook, _) in jobs.items()}
+        self._progress, self._kernels = Progress(expected), kernels.Kernels(build.workers())
+        # More pages than cores: while some wait to measure, others fill the cores. An accelerator takes one page.
+        with ThreadPoolExecutor(3 * build.workers() if build.workers() > 1 else 1) as pool:
+            try:
+                order = sorted(jobs, key=lambda page: -sum(expected[page]))
+                list(pool.map(lambda page: self._execute(page, *jobs[page]), order))
+            except BaseException:  # Ctrl-C too: what runs is ended, what waits is not begun
+                self._stopped = True
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+            finally:
+                self._kernels.close()
+
+    def _expect(self, page: str, notebook: nbformat.NotebookNode) -> list[float]:
+        """Return the seconds that each cell took when the page last ran, or a guess."""
+        last = Store.of(self.app).last_seconds(page)
+        measures = measuring.cells(notebook)
+        return last if len(last) == len(measures) else [_GUESS[one] for one in measures]
 
     def begin(self, _app: Sphinx, page: str, _source: list[str]) -> None:
         """Prepare for `read`, which is called with the text of the page."""
@@ -96,10 +151,12 @@ class _Execution:
     def with_outputs(self, page: str, text: str) -> nbformat.NotebookNode:
         """Return a page as a notebook with its stored outputs."""
         notebook = notebooks.read_page(self.app, page, text)
-        record = Store.of(self.app).load(page, notebooks.key(notebook, self.app.config.guide_fingerprint))
+        key = notebooks.key(notebook, self.app.config.guide_fingerprint)
+        self.app.env.metadata[page]["guide_code"] = (key, notebooks.code(notebook))  # for drift.check
+        record = Store.of(self.app).load(page, key)
         if record:
             notebooks.fill(notebook, record["outputs"])
-        elif notebooks.code_cells(notebook) and page not in self.failed:
+        elif notebooks.code_cells(notebook) and page not in self.failed and not self.app.config.guide_only:
             _log.warning("the page was not executed.", location=page, type="guide", subtype="not-executed")
         return notebook
 
@@ -109,6 +166,7 @@ class _Execution:
         try:
             notebook = notebooks.read_page(self.app, page)
             notebooks.check(notebook)
+            measuring.check(notebook)
         except notebooks.PageError as error:
             self._fail(page, error)
             return None
@@ -118,15 +176,26 @@ class _Execution:
         return notebook
 
     def _execute(self, page: str, notebook: nbformat.NotebookNode, key: str) -> None:
-        _log.info("executing %s", page)
         try:
-            seconds = kernels.execute(notebook)
+            seconds = self._kernels.execute(notebook, partial(self._progress.cell, page))
         except notebooks.PageError as error:
-            self._fail(page, error)
+            if not self._stopped:
+                self._progress.end(page)
+                self._fail(page, error)
             return
+        self._progress.end(page, sum(seconds))
         outputs = [cell.outputs for cell in notebooks.code_cells(notebook)]
-        record = {"key": key, "when": kernels.now(), "seconds": seconds, "outputs": outputs}
-        Store.of(self.app).save(page, record)
+        record = {
+            "key": key,
+            "uses": notebooks.uses(notebook),
+            "when": kernels.now(),
+            "seconds": seconds,
+            "outputs": outputs,
+        }
+        try:
+            Store.of(self.app).save(page, record)
+        except StoreError as error:
+            self._fail(page, notebooks.PageError(error.message))
 
     def _fail(self, page: str, error: notebooks.PageError) -> None:
         self.failed.add(page)

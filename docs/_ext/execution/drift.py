@@ -9,7 +9,6 @@ A page whose code was changed is not compared until it is accepted once.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 import re
 from collections.abc import Iterable
@@ -20,7 +19,6 @@ from sphinx.util import logging
 
 from _ext import DATA, build
 
-from . import notebooks
 from .store import Store
 
 _log = logging.getLogger(__name__)
@@ -94,13 +92,9 @@ def compare(old: dict, new: dict) -> dict[str, str]:
 def _collect(app: Sphinx, env: BuildEnvironment) -> dict:
     found, store = {}, Store.of(app)
     for name in sorted(env.all_docs):
-        if (record := store.latest(name)) is None:
-            continue
-        notebook = notebooks.read_page(app, name)
-        if record["key"] == notebooks.key(notebook, app.config.guide_fingerprint):
-            code = json.dumps([cell.source for cell in notebooks.code_cells(notebook)])
-            digest = hashlib.sha256(code.encode()).hexdigest()[:16]
-            found[name] = {"code": digest, "facts": facts(record["outputs"])}
+        record, (key, code) = store.latest(name), env.metadata[name].get("guide_code", ("", ""))
+        if record and record["key"] == key:
+            found[name] = {"code": code, "facts": facts(record["outputs"])}
     return {name: page for name, page in found.items() if page["facts"]}
 
 

@@ -1,4 +1,7 @@
-"""A digest of everything outside a page that can change the outputs of its cells."""
+"""A digest of everything outside a page that can change the outputs of its cells.
+
+`digest` is of what can change any page, `uses` of what this page names.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import json
 import os
 import platform
 import re
+from collections.abc import Iterable
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
 
@@ -16,9 +20,11 @@ from packaging.utils import canonicalize_name
 from _ext import DOCS, ROOT, build
 
 # Sources that cells run or that shape their outputs.
-_SOURCES = (ROOT / "jitguide", ROOT / "examples", DOCS / "_ipython", Path(__file__).parent)
+_SOURCES = (ROOT / "jitguide", DOCS / "_ipython", Path(__file__).parent)
+_EXAMPLES = ROOT / "examples"  # each counts for the pages that name it, and so does a tool
+_TOOLS = ("pytest",)
 # Packages that cells import or that shape their outputs, each with everything it requires.
-_PACKAGES = ("jax", "libtpu", "numpy", "matplotlib", "ipykernel", "ipython", "nbclient", "pytest")
+_PACKAGES = ("jax", "libtpu", "numpy", "matplotlib", "ipykernel", "ipython", "nbclient")
 # Packages of which only their own version counts: they require Sphinx, which never sees a cell run.
 _ALONE = ("myst-nb", "myst-parser")
 _VARIABLES = re.compile("JAX_|XLA_|LIBTPU|CUDA_|NVIDIA_|TF_|OMP_|MKL_|OPENBLAS_|PYTHONHASHSEED")
@@ -52,6 +58,37 @@ def sources(*folders: Path) -> dict[str, str]:
     paths = (path for folder in folders for path in sorted(folder.rglob("*")))
     files = (p for p in paths if p.is_file() and "__pycache__" not in p.parts)
     return {str(p.relative_to(ROOT)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def uses(code: str) -> dict[str, str]:
+    """Return the examples and tools that the code of a page names, each with its digest or version.
+
+    Example:
+        >>> list(uses("run('training_loop.py')"))
+        ['training_loop']
+    """
+    texts = {path.stem: path.read_text("utf-8") for path in sorted(_EXAMPLES.glob("*.py"))}
+    found: set[str] = set()
+    new = {name for name in (*texts, *_TOOLS) if name in code}
+    if not new and re.search(r"\bexamples\b", code):
+        new = set(texts)
+    while new:  # an example may use another
+        found |= new
+        new = {name for name in texts if any(name in texts.get(one, "") for one in new)} - found
+    return state(found)
+
+
+def state(names: Iterable[str]) -> dict[str, str]:
+    """Return the present digest or version of each example or tool."""
+    found = {}
+    for name in sorted(names):
+        if name in _TOOLS:
+            package = _installed(name)
+            found[name] = package.version if package else ""
+        else:
+            path = _EXAMPLES / f"{name}.py"
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+    return found
 
 
 def packages() -> list[str]:

@@ -13,6 +13,8 @@ from myst_nb.sphinx_ import SphinxEnvType
 from myst_parser.config.main import MdParserConfig
 from sphinx.application import Sphinx
 
+from . import fingerprint
+
 
 class PageError(Exception):
     """What is wrong with a page, and in which line (counted from 1)."""
@@ -57,12 +59,24 @@ def line_of(notebook: nbformat.NotebookNode, cell: nbformat.NotebookNode) -> int
     return notebook.metadata["source_map"][index]  # MyST-NB counts code from 1 and prose from 0
 
 
-def key(notebook: nbformat.NotebookNode, fingerprint: str) -> str:
+def uses(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    """Return the examples and tools that the page's cells name, each with its digest or version."""
+    return fingerprint.uses("\n".join(cell.source for cell in code_cells(notebook)))
+
+
+def key(notebook: nbformat.NotebookNode, environment: str) -> str:
     """Return a digest of everything that decides what the page's cells give."""
     kernel = notebook.metadata.get("kernelspec", {}).get("name", "python3")
     cells = [[cell.source, cell.metadata] for cell in code_cells(notebook)]
-    text = json.dumps([fingerprint, kernel, bool(notebook.metadata.get("measures")), cells], sort_keys=True)
+    measures = bool(notebook.metadata.get("measures"))
+    text = json.dumps([environment, uses(notebook), kernel, measures, cells], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def code(notebook: nbformat.NotebookNode) -> str:
+    """Return a digest of the code of a page."""
+    text = json.dumps([cell.source for cell in code_cells(notebook)])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def check(notebook: nbformat.NotebookNode) -> None:

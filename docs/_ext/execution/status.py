@@ -16,7 +16,7 @@ from _ext.nodes import Inline, table
 from . import fingerprint
 from .store import Store
 
-_STATUS_PAGE = "status"
+PAGE = "status"
 
 
 class build_table(nodes.General, nodes.Element):  # noqa: N801 -- docutils names nodes in lower case
@@ -24,7 +24,7 @@ class build_table(nodes.General, nodes.Element):  # noqa: N801 -- docutils names
 
 
 class BuildTable(SphinxDirective):
-    """The executed pages with their cells and seconds."""
+    """The executed pages with their cells, the claims that they cite, and seconds."""
 
     def run(self) -> list[nodes.Node]:
         """Return a node that becomes the table when all pages are read."""
@@ -33,12 +33,14 @@ class BuildTable(SphinxDirective):
 
 def rows(app: Sphinx) -> list[dict[str, object]]:
     """Return one row for each executed page of the site, in the order of their names."""
-    store = Store.of(app)
+    store, domains = Store.of(app), app.env.domains
+    cited = domains["claim"].data["citations"] if "claim" in domains else {}
     records = ((page, store.latest(page)) for page in sorted(app.env.all_docs))
     return [
         {
             "page": page,
             "cells": len(record["seconds"]),
+            "claims": len(cited.get(page, ())),
             "seconds": round(sum(record["seconds"]), 1),
             "when": record["when"],
         }
@@ -69,13 +71,8 @@ def _table(app: Sphinx, docname: str) -> nodes.table:
         page = str(row["page"])
         uri = app.builder.get_relative_uri(docname, page)
         link = nodes.reference("", app.env.titles[page].astext(), internal=True, refuri=uri)
-        body.append([[link], *(str(row[name]) for name in ("cells", "seconds", "when"))])
-    return table(["Page", "Cells", "Seconds", "Run on"], body, (5, 1, 1, 2), "build-table")
-
-
-def rewrite_status(app: Sphinx, _env: object) -> list[str]:
-    """Have the status page written again."""
-    return [_STATUS_PAGE] if _STATUS_PAGE in app.env.all_docs else []
+        body.append([[link], *(str(row[name]) for name in ("cells", "claims", "seconds", "when"))])
+    return table(["Page", "Cells", "Claims", "Seconds", "Run on"], body, (5, 1, 1, 1, 2), "build-table")
 
 
 def write_json(app: Sphinx, error: Exception | None) -> None:

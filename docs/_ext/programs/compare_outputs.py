@@ -35,7 +35,7 @@ _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
 _UNIT = r"(?:[KMGT]i?B/s|[GT]?FLOP/s|[µumn]?s|min|seconds|sec|%)(?!\w)"
 _BY_CLOCK = (
     (re.compile(rf"{_NUMBER}(?: ?{_UNIT})? ?– ?{_NUMBER}(?: ?{_UNIT})?"), "#"),
-    (re.compile(rf"× ?{_NUMBER}|{_NUMBER} ?(?:×|x\b|times as)"), "#"),
+    (re.compile(rf"× ?{_NUMBER}|{_NUMBER} ?(?:× slower|×|x\b|times as)"), "#"),
     (re.compile(rf"{_NUMBER} ?{_UNIT}"), "#"),
     (re.compile(rf"(?<=peak memory )\+?{_NUMBER}"), "#"),
     (re.compile(r"\b(?:faster|slower|same|cannot tell|no clear winner)\b"), "verdict"),
@@ -46,9 +46,11 @@ _BY_CLOCK = (
 _MEASURED = {"clock": _BY_CLOCK, "memory": ((re.compile(rf"{_NUMBER} ?[KMGT]i?B(?![\w/])"), "#"),)}
 # The last column of a table over sizes: who was fastest.
 _FASTEST = re.compile(r"^([\d.,e+]+(?: #){2,}) .*$")
+# A sentence of jitguide that goes on in the next line; where it breaks depends on its numbers.
+_WRAPPED = re.compile(r"^(\S.{50,})\n {2}(?=\S)", re.MULTILINE)
 # Notes that jitguide makes or leaves out, depending on how the measurement went.
 _NOTES = re.compile(
-    r"Other programs kept|Only \d+ rounds|a jitted call that does nothing|warm, interleaved|The baseline against itself"
+    r"Other programs kept|Only \d+ rounds|a jitted call that does nothing|warm, interleaved|Two compiled copies of"
     r"|^(?:\d+\. )?break-even:? A jitted call|Jit a larger part of the program|^Break-even was not looked at"
 )
 
@@ -84,6 +86,8 @@ def normal(text: str, measured: Sequence[str]) -> list[str]:
         (['grew by 20.6 MB'], ['grew by #'])
     """
     text = clean_text(text)
+    while _WRAPPED.search(text):
+        text = _WRAPPED.sub(r"\1 ", text)
     if measured:
         text = "\n".join(line for line in text.splitlines() if not _NOTES.search(line))
     for pattern, replacement in (*_SAME_EVERYWHERE, *(pair for name in measured for pair in _MEASURED[name])):

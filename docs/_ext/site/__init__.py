@@ -8,13 +8,22 @@ from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
-from . import search_index, theme_fixes
+from . import search_index, theme_fixes, updates
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the search and the corrections with Sphinx."""
     app.add_node(HideCodeCellNode, override=True, html=(theme_fixes.visit_hidden, depart_HideCellInput))
     app.connect("builder-inited", search_index.replace_search)
+    app.connect("builder-inited", theme_fixes.copy_style)
+    app.connect("doctree-read", search_index.note, priority=900)  # after all that changes a page
     app.connect("build-finished", search_index.write)
     app.connect("build-finished", theme_fixes.remove_icon_library)
+    app.add_builder(updates.SiteBuilder, override=True)
+    app.add_config_value("guide_preview", False, "", [bool, str])
+    found = updates.Updates(app)
+    app.connect("env-get-outdated", found.broken)
+    app.connect("env-updated", found.outdated, priority=900)  # after all that brings facts
+    app.connect("html-page-context", found.show)
+    app.connect("build-finished", found.finish)
     return build.PARALLEL_SAFE

@@ -62,11 +62,16 @@ def replace_search(app: Sphinx) -> None:
         app.config.html_additional_pages = {**app.config.html_additional_pages, "search": "search.html"}
 
 
+def note(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep the rows of a page that was read."""
+    app.env.metadata[app.env.docname]["guide_rows"] = rows(doctree, app.env.docname)
+
+
 def write(app: Sphinx, failure: Exception | None) -> None:
     """Write the index when all pages are read."""
     if failure or not build.is_site(app):
         return
-    found = [row for page in sorted(app.env.found_docs) for row in rows(app.env.get_doctree(page), page)]
+    found = [row for page in sorted(app.env.found_docs) for row in app.env.metadata[page]["guide_rows"]]
     target = Path(app.outdir, _SECTIONS)
     target.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))

@@ -11,6 +11,7 @@ import html
 from pathlib import Path
 
 from myst_nb.sphinx_ import HideCodeCellNode
+from myst_nb.sphinx_ext import add_global_html_resources
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
@@ -24,6 +25,13 @@ def visit_hidden(translator: HTML5Translator, node: HideCodeCellNode) -> None:
     )
     classes = " ".join(node["classes"])
     translator.body += [f'<details class="admonition hide {classes}">\n<summary>\n', *labels, "</summary>\n"]
+
+
+def copy_style(app: Sphinx) -> None:
+    """Copy MyST-NB's style before the pages are written, whose links hold its digest; MyST-NB copies it after them."""
+    if app.builder.format == "html":
+        Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
+        add_global_html_resources(app, None)
 
 
 def remove_icon_library(app: Sphinx, error: Exception | None) -> None:

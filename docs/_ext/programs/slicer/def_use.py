@@ -12,6 +12,8 @@ _IN_ORDER: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Assign: ("value", "targets"),
     ast.AugAssign: ("value", "target"),
     ast.NamedExpr: ("value", "target"),
+    ast.For: ("iter", "target", "body", "orelse"),
+    ast.AsyncFor: ("iter", "target", "body", "orelse"),
     ast.Lambda: ("args",),  # the body of a function runs later
     ast.FunctionDef: ("decorator_list", "args", "returns"),
     ast.AsyncFunctionDef: ("decorator_list", "args", "returns"),
@@ -90,48 +92,15 @@ class DefUse(ast.NodeVisitor):
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
 
-    def _branches(self, *branches: Iterable[object]) -> None:
-        """Visit parts of which one or none runs; what all of them bind is bound."""
-        before, ends = set(self.bound), []
-        for branch in branches:
-            self.bound = set(before)
-            self._each(branch)
-            ends.append(self.bound)
-        self.bound = set.intersection(*ends)
-        self.maybe |= set.union(*ends) - self.bound
+    def _perhaps(self, node: ast.AST) -> None:
+        """Visit a statement whose parts may not run, or expression: what it binds may be bound."""
+        before = set(self.bound)
+        self.generic_visit(node)
+        self.maybe |= self.bound - before
+        self.bound = before
 
-    def visit_If(self, node: ast.If) -> None:
-        self.visit(node.test)
-        self._branches(node.body, node.orelse)
-
-    def visit_IfExp(self, node: ast.IfExp) -> None:
-        self.visit(node.test)
-        self._branches([node.body], [node.orelse])
-
-    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
-        self.visit(node.iter)
-        self._branches([node.target, *node.body], [])
-        self._branches(node.orelse, [])
-
-    visit_AsyncFor = visit_For
-
-    def visit_While(self, node: ast.While) -> None:
-        self.visit(node.test)
-        self._branches([*node.body, *node.orelse], [])
-
-    def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
-        """Any part may be left early; the last one always runs."""
-        self._branches([*node.body, *node.orelse], *(handler.body for handler in node.handlers), [])
-        caught = [part for h in node.handlers if h.type for part in ast.walk(h.type)]
-        self.reads |= {part.id for part in caught if isinstance(part, ast.Name)}
-        self._each(node.finalbody)
-
-    def visit_TryStar(self, node: ast.TryStar) -> None:
-        self.visit_Try(node)
-
-    def visit_Match(self, node: ast.Match) -> None:
-        self.visit(node.subject)
-        self._branches(*([case.pattern, case.guard, *case.body] for case in node.cases), [])
+    visit_If = visit_IfExp = visit_For = visit_AsyncFor = visit_While = visit_Match = _perhaps
+    visit_Try = visit_TryStar = _perhaps
 
     def _pattern(self, node: ast.MatchAs | ast.MatchStar | ast.MatchMapping) -> None:
         name = node.rest if isinstance(node, ast.MatchMapping) else node.name

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 # Calls on imported modules that leave nothing behind, by the beginning of their full names.
 _WITHOUT_EFFECT = (
@@ -35,11 +36,10 @@ def imports(node: ast.stmt) -> dict[str, str]:
     """
     if isinstance(node, ast.ImportFrom):
         return {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
-    if isinstance(node, ast.Import):
-        return {
-            a.asname or a.name.split(".")[0]: a.name if a.asname else a.name.split(".")[0] for a in node.names
-        }
-    return {}
+    names = node.names if isinstance(node, ast.Import) else []
+    return {a.asname: a.name for a in names if a.asname} | {
+        first: first for a in names if not a.asname for first in [a.name.partition(".")[0]]
+    }
 
 
 def full_name(node: ast.AST, imported: dict[str, str]) -> str | None:
@@ -49,17 +49,8 @@ def full_name(node: ast.AST, imported: dict[str, str]) -> str | None:
         >>> full_name(ast.parse("jnp.sin(x).block_until_ready()", mode="eval").body, {"jnp": "jax.numpy"})
         'jax.numpy.sin'
     """
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
-        if isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        else:
-            parts.clear()
-            node = node.func if isinstance(node, ast.Call) else node.value
-    if isinstance(node, ast.Name) and node.id in imported:
-        return ".".join([imported[node.id], *reversed(parts)])
-    return None
+    first, *rest = re.split(r"[(\[]", ast.unparse(node))[0].split(".")
+    return ".".join([imported[first], *rest]) if first in imported else None
 
 
 def is_ambient(node: ast.stmt, imported: dict[str, str]) -> bool:
@@ -74,17 +65,12 @@ def is_ambient(node: ast.stmt, imported: dict[str, str]) -> bool:
     """
     match node:
         case ast.Expr(value=ast.Call() as place):
-            name = full_name(place, imported)
-        case (
-            ast.Assign(targets=[ast.Attribute() | ast.Subscript() as place])
-            | ast.Delete(targets=[ast.Attribute() | ast.Subscript() as place])
-        ):
-            return full_name(place, imported) is not None
-        case _:
-            return False
-    if name is None or name in _PLAIN_JAX:
-        return False
-    return name.startswith(_KEPT_PLOTTING) or not name.startswith(_WITHOUT_EFFECT)
+            name = full_name(place, imported) or ""
+            kept = name.startswith(_KEPT_PLOTTING) or not name.startswith(_WITHOUT_EFFECT)
+            return name not in ("", *_PLAIN_JAX) and kept
+        case ast.Assign(targets=[place]) | ast.Delete(targets=[place]):
+            return isinstance(place, ast.Attribute | ast.Subscript) and full_name(place, imported) is not None
+    return False
 
 
 def written_file(node: ast.stmt, imported: dict[str, str]) -> str | None:
@@ -94,14 +80,5 @@ def written_file(node: ast.stmt, imported: dict[str, str]) -> str | None:
         >>> written_file(ast.parse("Path('a.txt').write_text(text)").body[0], {"Path": "pathlib.Path"})
         'a.txt'
     """
-    match node:
-        case ast.Expr(
-            value=ast.Call(
-                func=ast.Attribute(
-                    value=ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(file))]),
-                    attr="write_text" | "write_bytes",
-                )
-            )
-        ) if imported.get(name) == "pathlib.Path":
-            return file
-    return None
+    found = re.match(r"(\w+)\(['\"](.+?)['\"]\)\.write_(?:text|bytes)\(", ast.unparse(node))
+    return found[2] if found and imported.get(found[1]) == "pathlib.Path" else None
