@@ -2,6 +2,7 @@
 
 import doctest
 import os
+import re
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,13 +11,17 @@ _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE), str(_HERE.parent / "tools")]  # for docs/_ext and tools/repository.py
 
 import repository  # noqa: E402
+from _ext import build  # noqa: E402
 
-import jitguide  # noqa: E402 -- says in one line when JAX is missing or too old
+build.start_jax()  # while Sphinx starts; a build without changes needs nothing else of JAX
 
 project = "The JIT guide"
 author = "The JIT guide's authors"
 copyright = "2026, The JIT guide's authors"
-version = release = jitguide.__version__
+# Read, not imported: with JAX behind it, that would be a third of the time of a build without changes.
+version = release = re.search(
+    r'__version__ = "(.+)"', (_HERE.parent / "jitguide/__init__.py").read_text("utf-8")
+)[1]
 language = "en"
 
 extensions = [

@@ -74,6 +74,18 @@ def test_values_that_differ_are_found(a, b):
     assert "disagree at result" in message(ValueError, a, b)
 
 
+def test_a_leaf_that_is_zero_but_for_rounding_agrees_and_one_that_is_small_does_not():
+    weights = jnp.ones(3)
+    agree({"w": weights, "b": jnp.float32(2.5e-8)}, {"w": weights, "b": jnp.float32(1.1e-8)})
+    assert "['b']" in message(
+        ValueError, {"w": weights, "b": jnp.float32(1e-2)}, {"w": weights, "b": jnp.float32(2e-2)}
+    )
+
+
+def test_functions_in_a_result_are_not_compared():
+    assert agree({"y": jnp.ones(2), "f": lambda: 1}, {"y": jnp.ones(2), "f": lambda: 1}) == ()
+
+
 def test_integers_must_be_equal_however_large_the_tolerance():
     assert "3 against 4, and they must be equal." in message(
         ValueError, jnp.int32(3), jnp.int32(4), check=1.0

@@ -58,10 +58,6 @@ def lowered():
     return double.lower(ones())
 
 
-def donates(x):
-    return jax.jit(plain, donate_argnums=0)(x)
-
-
 def in_jit(use: Callable[[Any], object]):
     """Use an instrument inside a function that is being traced."""
     return jax.jit(lambda x: (use(x), x)[1])(ones())
@@ -121,12 +117,6 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "compare, no result": (lambda: compare(lambda x: None, ones()), TypeError, "returns nothing to compare"),
     "compare, no array": (lambda: compare(lambda x: "text", ones()), TypeError, "returns a str at result"),
     "compare, deleted": (lambda: compare(double, deleted()), ValueError, "argument args[0] was deleted"),
-    "compare, donates": (lambda: compare(donates, ones()), ValueError, "donates its argument args[0]"),
-    "compare, donates a keyword": (
-        lambda: jg.compare({"f": jax.jit(plain, donate_argnames="x")}, x=ones()),
-        ValueError,
-        "donates its argument kwargs['x']",
-    ),
     "compare, setup deleted": (lambda: jg.compare({"f": double}, setup=deleted), ValueError, "`setup` returned args[0]"),
     "compare, many checks": (lambda: pair(plain, check=lambda a, b: a == b), TypeError, "`check` must return one"),
     "compare, in jit": (lambda: in_jit(lambda x: compare(double, x)), RuntimeError, TRACED),
@@ -186,11 +176,8 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "roofline, traced": (lambda: jg.roofline(double.trace(ones()), ones()), TypeError, STAGED),
     "roofline, lowered": (lambda: jg.roofline(lowered(), ones()), TypeError, STAGED),
     "roofline, compiled": (lambda: jg.roofline(lowered().compile(), ones()), TypeError, STAGED),
-    "roofline, donates": (
-        lambda: jg.roofline(jax.jit(plain, donate_argnums=0), ones()),
-        ValueError,
-        "`fn` donates an argument",
-    ),
+    "roofline, ref": (lambda: jg.roofline(double, jax.new_ref(ones())), TypeError, "writes into a `Ref`"),
+    "phases, ufunc": (lambda: jg.phases(np.sin, ones()), TypeError, "has no weak references"),
     "roofline, deleted": (lambda: jg.roofline(double, deleted()), ValueError, "argument args[0] was deleted"),
     "roofline, zero size": (lambda: jg.roofline(double, ones(0, 4)), ValueError, "`fn` takes no bytes"),
     "roofline, shapes": (

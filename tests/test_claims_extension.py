@@ -15,6 +15,7 @@ import pytest
 
 @pytest.mark.claim("snow-is-white", "Snow is white.", seeds="S000-01 S001-02")
 @pytest.mark.parametrize("x", [1])
+@pytest.mark.measured("the weather")
 def test_snow(x):
     assert x
 
@@ -29,7 +30,10 @@ def test_a_claim_has_id_sentence_topic_rows_and_code(tmp_path):
     ((name, claim),) = experiments.load(tmp_path).items()
     assert (name, claim.sentence, claim.topic) == ("snow-is-white", "Snow is white.", "cold things")
     assert claim.seeds == ("S000-01", "S001-02")
-    assert claim.code.startswith("def test_snow(x):")
+    assert claim.code.startswith(
+        '@pytest.mark.parametrize("x", [1])\n@pytest.mark.measured("the weather")\ndef test'
+    )
+    assert claim.rests_on == "Depends on the machine: the weather."
     assert "wrong_twin" not in claim.code
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -39,8 +40,8 @@ def test_passes():
 def outcomes(tmp_path_factory):
     """Return pytest's word for each of the twins above, under the rules of the claims."""
     folder = tmp_path_factory.mktemp("claims")
-    shutil.copy(CLAIMS / "conftest.py", folder)
-    shutil.copy(CLAIMS / "pytest.ini", folder)
+    for name in ("conftest.py", "hostile.py", "recorder.py", "pytest.ini"):
+        shutil.copy(CLAIMS / name, folder)
     (folder / "test_snow.py").write_text(TWINS, "utf-8")
     command = [sys.executable, "-m", "pytest", "-v", "--tb=no", "-p", "no:cacheprovider", str(folder)]
     settings = {"JAX_PLATFORMS": "cpu", "PYTEST_ADDOPTS": ""}
@@ -76,3 +77,67 @@ def test_each_file_has_a_wrong_twin_and_each_twin_a_claim(path):
     claims, twins = (marked(path.read_text("utf-8"), marker) for marker in ("claim", "wrong_twin"))
     assert twins, "a file of claims needs a wrong twin"
     assert twins <= claims
+
+
+# Words of a sentence that speaks of all cases there are; code and "no longer" say something else.
+UNIVERSAL = re.compile(
+    r"\b(any|every|always|all|only|never|none|no(?! longer\b)|and not otherwise)\b(?!-)", re.IGNORECASE
+)
+# Claims whose sentence speaks of all cases and whose test tries few of them, each with the reason.
+NOT_ATTACKED: dict[str, str] = {}
+
+
+def instances(test):
+    """Return how many cases a test of a claim is run with besides the first, by its marker or its parameters."""
+    counts, arguments = [0], [argument.arg for argument in test.args.args]
+    for call in (node for node in test.decorator_list if isinstance(node, ast.Call)):
+        marker = getattr(call.func, "attr", "")
+        if marker == "hostile":
+            used = any(
+                isinstance(node, ast.Name) and node.id == "case"
+                for line in test.body
+                for node in ast.walk(line)
+            )
+            counts.append(len(call.args) if used and "case" in arguments else 0)
+        elif marker == "parametrize" and isinstance(call.args[1], ast.List | ast.Tuple):
+            counts.append(len(call.args[1].elts) - 1)
+    return max(counts)
+
+
+def unattacked(source):
+    """Return the claims of a file that speak of all cases and are tried with fewer than two hostile ones."""
+    found = set()
+    for test in (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)):
+        for call in (
+            node
+            for node in test.decorator_list
+            if getattr(getattr(node, "func", None), "attr", "") == "claim"
+        ):
+            name, sentence = map(ast.literal_eval, call.args)
+            if UNIVERSAL.search(re.sub(r"`[^`]*`", "", sentence)) and instances(test) < 2:
+                found.add(name)
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(CLAIMS.glob("test_*.py")), ids=lambda path: path.stem)
+def test_a_sentence_that_speaks_of_all_is_attacked(path):
+    words = "try it with two cases of tests/claims/hostile.py, or say less"
+    assert unattacked(path.read_text("utf-8")) <= set(NOT_ATTACKED), words
+
+
+@pytest.mark.parametrize(
+    ("sentence", "decorator", "body", "accepted"),
+    [
+        ("Snow is white.", "", "pass", True),
+        ("Snow is no longer white, and `any` is a name.", "", "pass", True),
+        ("All snow is white.", "", "pass", False),
+        ("All snow is white.", "@pytest.mark.hostile('scalar', 'empty')", "case.array", True),
+        ("All snow is white.", "@pytest.mark.hostile('scalar', 'empty')", "pass", False),
+        ("All snow is white.", "@pytest.mark.hostile('scalar')", "case.array", False),
+        ("Snow is never black.", "@pytest.mark.parametrize('case', [1, 2, 3])", "case", True),
+        ("Snow is never black.", "@pytest.mark.parametrize('case', [1, 2])", "case", False),
+    ],
+)
+def test_the_rule_for_general_sentences(sentence, decorator, body, accepted):
+    source = f"@pytest.mark.claim('snow', {sentence!r})\n{decorator}\ndef test_snow(case):\n    {body}\n"
+    assert unattacked(source) == (set() if accepted else {"snow"})

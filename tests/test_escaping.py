@@ -120,9 +120,9 @@ def phases(a, b, *_):
 def watched(a, b, c, d, e, f):
     log = call_log.CallLog()
     log.__name__ = a
-    log._add("compiled", 0.1, trace=0.1, reason=reasons.Reason("shape", b, c, d, e, (f,)))
-    log._add("raised", 0.1, reason=reasons.reason("raised", a, now=f))
-    log._add("traced", 0.1, reason=reasons.reason("static value", b, c, d))
+    log._add("compiled", 0.1, {"trace": 0.1}, reasons.Reason("shape", b, c, d, e, (f,)))
+    log._add("raised", 0.1, {}, reasons.reason("raised", a, now=f))
+    log._add("traced", 0.1, {}, reasons.reason("static value", b, c, d))
     return log, [a, b, c, d, e, f]
 
 
@@ -148,19 +148,20 @@ def device_report(a, b, c, d, e, f):
 
 
 def peaks(a, b, *_):
-    copies, matmuls = (CopyPeak(2, 1e9),), (MatmulPeak(b, 8, 1e9),)
+    copies, matmuls = (CopyPeak(2, 1e9, 9e8),), (MatmulPeak(b, 8, 1e9, 9e8),)
     return Peaks(a, copies, matmuls), [a, b]
 
 
 def roofline(a, b, c, d, *_):
-    copy, matmul = CopyPeak(2, 1e9), MatmulPeak(a, 8, 1e9)
+    copy, matmul = CopyPeak(2, 1e9, 9e8), MatmulPeak(a, 8, 1e9, 9e8)
     ratio = Ratio(2, 1, 3)
     return Roofline(ratio, 1.0, 4, 4, 8.0, 9.0, b, copy, matmul, c, (d,)), [a, d]
 
 
 def explanation(a, b, c, d, e, f):
     code, title = f"1{a}", f"1{b}"  # a line end that begins a <pre> is no part of it
-    return Explanation(True, c, title, f"1{d}", e, code, code, f, a, (b, c)), [a, b, c, d, e, f]
+    parts = {"key": c, "error": f"1{d}", "cause": e, "example": code, "repair": code, "cost": f, "page": a}
+    return Explanation(True, title=title, line=d, argument=e, others=(b, c), **parts), [a, b, c, d, e, f]
 
 
 def no_explanation(a, b, *_):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from _ext import ROOT, build
-from _ext.execution import fingerprint
+from _ext.execution import fingerprint, notebooks
 
 CODE_CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1\s*$", re.DOTALL | re.MULTILINE)
 
@@ -41,7 +41,7 @@ def test_a_package_that_can_change_an_output_changes_the_fingerprint(install, pa
 
 
 @pytest.mark.parametrize(
-    "package", ["ruff", "codespell", "mypy", "sphinx", "sphinx-book-theme", "hypothesis", "nox"]
+    "package", ["ruff", "codespell", "mypy", "sphinx", "sphinx-book-theme", "hypothesis", "nox", "pytest"]
 )
 def test_a_package_that_no_cell_sees_does_not(install, package):
     before = fingerprint.digest()
@@ -74,14 +74,14 @@ def test_the_packages_that_pages_import_are_part_of_the_fingerprint():
         packages_distributions()
     )
     assert {"jax", "numpy", "matplotlib"} <= imported
-    named = {package.partition("==")[0] for package in fingerprint.packages()}
+    named = {package.partition("==")[0] for package in fingerprint.packages()} | set(fingerprint.uses(code))
     for module in imported - {"jitguide"}:  # its sources are part of the fingerprint
         assert {name.lower().replace("_", "-") for name in packages_distributions()[module]} & named, module
 
 
 @pytest.mark.parametrize(
-    "file", ["jitguide/__init__.py", "examples/training_loop.py", "docs/_ipython/matplotlibrc"]
-    + [f"docs/_ext/execution/{name}.py" for name in ("figures", "kernels", "redact", "notebooks")],
+    "file", ["jitguide/__init__.py", "docs/_ipython/matplotlibrc"]
+    + [str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "_ext" / "execution").glob("*.py")],
 )  # fmt: skip
 def test_code_that_cells_run_or_that_shapes_their_outputs_is_part_of_the_fingerprint(
     monkeypatch, install, file
@@ -98,3 +98,38 @@ def test_variables_of_jax_count_and_others_do_not(monkeypatch, install):
     assert fingerprint.digest() == before
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     assert fingerprint.digest() != before
+
+
+FRONT = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n\n# Page\n\n"
+PAGES = {
+    "runs-a-loop": "run('training_loop.py')",
+    "runs-pytest": "command = [sys.executable, '-m', 'pytest']",
+    "runs-all": "for program in (root / 'examples').glob('*.py'): run(program)",
+    "plain": "print(1)",
+}
+
+
+def keys(environment="e"):
+    pages = {name: FRONT + f"```{{code-cell}}\n{code}\n```\n" for name, code in PAGES.items()}
+    return {name: notebooks.key(notebooks.read(text), environment) for name, text in pages.items()}
+
+
+def changed(before):
+    return {name for name, key in keys().items() if key != before[name]}
+
+
+def test_an_example_counts_for_the_pages_that_name_it(monkeypatch):
+    before, read = keys(), Path.read_bytes
+    edited = ROOT / "examples" / "training_loop.py"
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * (path == edited))
+    assert changed(before) == {"runs-a-loop", "runs-all"}
+
+
+def test_a_tool_counts_for_the_pages_that_name_it(install):
+    before = keys()
+    install("pytest")
+    assert changed(before) == {"runs-pytest"}
+
+
+def test_the_environment_counts_for_every_page():
+    assert {name for name, key in keys("other").items() if key != keys()[name]} == set(PAGES)

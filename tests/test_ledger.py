@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,12 +17,11 @@ _SPEC.loader.exec_module(merge)
 
 
 def record(jax, digest="d1", **verdicts):
-    rows = {
-        name.replace("_", "-"): [verdict, "" if verdict == "holds" else "why"]
+    claims = {
+        name: {"digest": digest, "verdict": verdict, "reason": "" if verdict == "holds" else "why"}
         for name, verdict in verdicts.items()
     }
-    files = {"test_a.py": {"digest": digest, "verdicts": rows}}
-    return {"jax": jax, "python": "3.11.1", "numpy": "2.0.0", "files": files}
+    return {"jax": jax, "python": "3.11.1", "numpy": "2.0.0", "device": "cpu", "claims": claims}
 
 
 OLD = record("0.9.2", snow="does not hold", rain="holds", ice="not applicable")
@@ -33,7 +33,7 @@ def test_releases_are_merged_in_their_order_and_flips_found():
     assert [r["jax"] for r in document["releases"]] == ["0.9.2", "0.10.2"]
     assert document["claims"]["snow"] == {"verdicts": "-+", "reasons": {"0.9.2": "why"}}
     assert document["claims"]["rain"] == {"verdicts": "++"}
-    assert merge.flips(document) == {"0.10.2": ["ice", "snow"]}
+    assert merge.flips(document) == {"0.10.2": ["snow"]}  # ice could not be tried before
 
 
 def test_the_document_is_json_with_one_claim_a_line():
@@ -45,7 +45,7 @@ def test_the_document_is_json_with_one_claim_a_line():
 
 def test_records_of_different_experiments_are_refused():
     with pytest.raises(
-        merge.MergeError, match=r"different experiments in test_a\.py: run `nox -s versions` again"
+        merge.MergeError, match=r"different experiments for ice, rain, snow: run `nox -s versions` again"
     ):
         merge.merge([OLD, record("0.10.2", "d2", snow="holds")])
 
@@ -85,13 +85,19 @@ def test_the_newest_release_is_compared_with_the_last_recorded(tmp_path, monkeyp
 
 
 RECORDING = recording.Recording(
-    ("0.4.30", "0.9.2", "0.10.2"), {"a": "-++", "b": "+++", "c": "0-+"}, {"a": {"0.4.30": "r"}}
+    ("0.4.30", "0.9.2", "0.10.2"),
+    {"a": "-++", "b": "+++", "c": "0-+", "d": "-0+", "e": "~~~"},
+    {"a": {"0.4.30": "r"}, "e": {"0.9.2": "not seen: x"}},
+    dict.fromkeys(("0.4.30", "0.9.2", "0.10.2"), ("3.11.7", "2.0.0", "cpu")),
 )
 
 
 def test_the_releases_of_a_claim_are_told_in_words():
-    assert RECORDING.in_words("a") == "Seen to hold on JAX 0.9.2 – 0.10.2 (2 of 3 releases tried)."
-    assert RECORDING.in_words("b") == "Seen to hold on JAX 0.4.30 – 0.10.2 (all 3 releases tried)."
+    assert RECORDING.in_words("a") == "Seen to hold on JAX 0.9.2 – 0.10.2 (2 of 3 releases tried), on a CPU."
+    assert RECORDING.in_words("b") == "Seen to hold on JAX 0.4.30 – 0.10.2 (all 3 releases tried), on a CPU."
+    assert (
+        RECORDING.in_words("e") == "Seen to happen on JAX 0.4.30, 0.10.2 (2 of 3 releases tried), on a CPU."
+    )
     assert RECORDING.in_words("new") == "Not recorded across releases yet."
 
 
@@ -105,7 +111,11 @@ def test_a_flip_names_both_releases_and_the_reason():
         "+",
     )
     assert first.reason == "r"
-    assert [flip.claim for flip in RECORDING.flips()] == ["a", "c", "c"]
+
+
+def test_only_what_began_or_ceased_to_hold_is_a_flip():
+    flips = [(flip.claim, flip.before, flip.since) for flip in RECORDING.flips()]
+    assert flips == [("a", "0.4.30", "0.9.2"), ("d", "0.4.30", "0.10.2"), ("c", "0.9.2", "0.10.2")]
 
 
 @pytest.mark.parametrize(
@@ -133,34 +143,107 @@ def test_lacking(): pytest.skip("not applicable: no snow here")
 def test_wrong_twin(): assert False
 """
 
+ODD = """
+import jax, pytest
+from hostile import CannotRun
 
-def test_the_recorder_tells_verdicts_with_reasons_and_repeats_only_what_changed(tmp_path):
+@pytest.fixture
+def helper(): assert False, "no such file"
+
+@pytest.mark.claim("helpless", "Its helper fails.")
+def test_helpless(helper): pass
+
+@pytest.mark.claim("api", "It needs a name that is not there.")
+def test_api(): jax.no_such_name
+
+@pytest.mark.claim("alone", "Its own Python does not start.")
+def test_alone(child): child("import nothing_of_that_name")
+
+@pytest.mark.claim("refused", "It raises nothing.")
+def test_refused(): raise TypeError("missing 1 required positional argument: 'fun'")
+
+@pytest.mark.claim("race", "It is seen.")
+@pytest.mark.measured("the weather")
+def test_race(): assert 1 == 2
+
+@pytest.mark.claim("won", "It is seen.")
+@pytest.mark.measured("the weather")
+def test_won(): pass
+
+@pytest.mark.claim("elsewhere", "It is so on a TPU.")
+@pytest.mark.platform("tpu")
+def test_elsewhere(): assert False
+
+@pytest.mark.claim("cases", "All are vectors.")
+@pytest.mark.hostile("scalar", "split", "matrix")
+def test_cases(case): assert case.array.ndim == 1
+
+@pytest.mark.claim("most", "All are arrays.")
+@pytest.mark.hostile("scalar", "split")
+def test_most(case): assert isinstance(case.array, jax.Array)
+"""
+
+
+@pytest.fixture
+def record_of(tmp_path):
+    """Return a function that runs files of claims with the recorder; it returns what pytest printed and the record."""
     folder, out = tmp_path / "claims", tmp_path / "record.json"
     folder.mkdir()
-    for name in ("conftest.py", "pytest.ini"):
-        (folder / name).write_bytes((ROOT / "tests" / "claims" / name).read_bytes())
-    (folder / "test_one.py").write_text(CLAIMS)
-    (folder / "test_two.py").write_text(
-        CLAIMS.replace('"good', '"fine').replace('"bad', '"poor').replace('"lack', '"miss')
-    )
+    for path in (ROOT / "tests" / "claims").iterdir():
+        if path.is_file() and not path.name.startswith("test_"):
+            (folder / path.name).write_bytes(path.read_bytes())
 
-    def run():
+    def run(**files):
+        for name, text in files.items():
+            (folder / f"test_{name}.py").write_text(text)
         command = [sys.executable, "-m", "pytest", str(folder), "-q", "-p", "no:cacheprovider", "--tb=short"]
         command += ["-c", str(folder / "pytest.ini"), "--record", str(out)]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        settings = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "", "PYTEST_ADDOPTS": ""}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | settings)
+        return done.stdout, json.loads(out.read_text())["claims"]
 
-    assert "2 failed, 2 passed, 2 skipped, 2 xfailed" in run()
-    assert json.loads(out.read_text())["files"]["test_one.py"]["verdicts"] == {
-        "good": ["holds", ""],
-        "bad": ["does not hold", "assert two == 3 – here: 2 == 3"],
-        "lacking": ["not applicable", "no snow here"],
+    return run
+
+
+def test_the_recorder_tells_verdicts_with_reasons_and_repeats_only_what_changed(record_of):
+    printed, claims = record_of(one=CLAIMS)
+    assert "1 failed, 1 passed, 1 skipped, 1 deselected" in printed  # wrong twins are not recorded
+    assert {name: (claim["verdict"], claim["reason"]) for name, claim in claims.items()} == {
+        "good": ("holds", ""),
+        "bad": ("does not hold", "assert two == 3 – here: 2 == 3"),
+        "lacking": ("not applicable", "no snow here"),
     }
-    assert "8 deselected" in run()
-    (folder / "test_two.py").write_text(
-        CLAIMS.replace('"good', '"fine').replace('"bad', '"poor').replace('"lack', '"gone')
+    assert "4 deselected" in record_of()[0]
+    words = '"It is so."'
+    other_words = CLAIMS.replace(words, '"It is"\n "so, always."').replace(
+        "import pytest", "import pytest, json"
     )
-    assert "4 deselected" in run()
-    assert set(json.loads(out.read_text())["files"]["test_two.py"]["verdicts"]) == {"fine", "poor", "goneing"}
+    assert "4 deselected" in record_of(one=other_words)[0]
+    printed, claims = record_of(one=CLAIMS.replace("two = 2", "two = 4").replace('"lacking"', '"goneing"'))
+    assert "1 failed, 1 skipped, 2 deselected" in printed
+    assert set(claims) == {"good", "bad", "goneing"}
+    assert "4 == 3" in claims["bad"]["reason"]
+    assert "1 failed, 1 passed, 1 skipped, 1 deselected" in record_of(one=CLAIMS + "\nSHARED = 1\n")[0]
+
+
+def test_an_experiment_that_could_not_be_run_says_nothing_about_its_claim(record_of):
+    claims = record_of(odd=ODD)[1]
+    assert {name: claim["verdict"] for name, claim in claims.items()} == {
+        "helpless": "not applicable",
+        "api": "not applicable",
+        "alone": "not applicable",
+        "refused": "does not hold",
+        "race": "measured",
+        "won": "measured",
+        "elsewhere": "not applicable",
+        "cases": "does not hold",
+        "most": "holds",  # although one of its cases needs several devices
+    }
+    assert "ModuleNotFoundError: No module named 'nothing_of_that_name'" in claims["alone"]["reason"]
+    assert claims["race"]["reason"].startswith("not seen: ")
+    assert claims["race"]["reason"].endswith("here: 1 == 2")
+    assert claims["won"]["reason"] == ""
+    assert claims["elsewhere"]["reason"] == "a property of the backend tpu"
 
 
 def test_the_freshness_workflow_is_valid_by_its_schema():

@@ -78,7 +78,7 @@ def test_a_text_that_cannot_be_the_name_of_a_file_is_a_text(
     text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", text]) == 1
-    assert "matches no entry" in capsys.readouterr().out
+    assert "names nothing of JAX" in capsys.readouterr().out
 
 
 def test_a_file_with_a_space_in_its_name_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,8 +108,21 @@ def test_a_backend_that_does_not_start_is_part_of_the_report() -> None:
 def test_a_known_text_on_standard_input_is_explained() -> None:
     done = run("explain", text=IMMUTABLE)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("`x[i] = y` on a JAX array  [item-assignment]\n")
+    assert done.stdout.startswith(IMMUTABLE + "\n`x[i] = y` on a JAX array  [item-assignment]\n")
     assert "x.at[0].set(1)" in done.stdout
+
+
+def test_the_output_of_a_program_is_passed_on_before_its_error_is_explained() -> None:
+    program = "loss 0.1\nloss 0.2\nTraceback (most recent call last):\n"
+    failed = program + '  File "train.py", line 9, in <module>\n    d["x"]\nKeyError: "x"'
+    done = run("explain", text=failed)
+    assert done.stdout == (
+        failed + '\n\nThis is not an error of JAX: it is your `KeyError` in train.py:9.\n    d["x"]\n'
+    )
+    assert done.returncode == 1
+    data = run("explain", "--json", text=failed)
+    assert json.loads(data.stdout)["foreign"] is True
+    assert data.stderr.startswith(program)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +145,7 @@ def test_a_known_text_in_a_file_is_explained(
 
 def test_an_unknown_text_has_exit_code_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "traceback.txt"
-    file.write_text("the printer is on fire")
+    file.write_text("ValueError: the sharding of jit is purple")
     assert main(["explain", str(file)]) == 1
     assert "matches no entry" in capsys.readouterr().out
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax.experimental.layout import Format, Layout
 
@@ -314,3 +315,22 @@ def test_checking_for_leaks_changes_nothing():
 
 def test_break_even_is_a_whole_number():
     assert by_hand(compile=7.3).break_even(1.0) == 21.0
+
+
+def test_the_steps_of_a_librarys_jit_are_timed_though_the_function_was_called_before():
+    nnx = pytest.importorskip("flax.nnx")
+    model = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    step = nnx.jit(lambda model, x: model(x))
+    step(model, jnp.ones(3))
+    cost = phases(step, model, jnp.ones(3))
+    assert cost.compile > cost.steady
+    eqx = pytest.importorskip("equinox")
+    mlp = eqx.nn.MLP(3, 1, 4, 1, key=jax.random.key(0))
+    step = eqx.filter_jit(lambda model, x: model(x))
+    step(mlp, jnp.ones(3))
+    assert phases(step, mlp, jnp.ones(3)).compile > 1e-3
+
+
+def test_a_function_without_weak_references_is_refused():
+    with pytest.raises(TypeError, match=r"`sin`: a ufunc has no weak references.*Write it with `jnp\.sin`\."):
+        phases(np.sin, jnp.ones(3))

@@ -13,6 +13,7 @@ ALLOWED = {
     "test_catalogue.py": "the catalogue is data, and every entry of it is executed",
     "test_check.py": "rules: pure functions of jaxprs and of times; `compare` is replaced by fixed times",
     "test_device.py": "what is left out of the environment, and memory limits: pure functions",
+    "test_ecosystem.py": "how a call is followed to its jitted function, which every instrument uses",
     "test_error_index.py": "the page of errors is made from the catalogue",
     "test_errors.py": "file names, cleaned texts and links: pure functions of text",
     "test_escaping.py": "results of hostile texts are built by hand, because running JAX for each would be slow",

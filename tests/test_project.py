@@ -190,9 +190,9 @@ def test_every_requirement_is_locked():
         re.findall(r"^([a-z0-9_.-]+)==", (ROOT / "constraints.txt").read_text().lower(), re.MULTILINE)
     )
     groups = PROJECT["dependency-groups"]
-    wanted = [r for name in ("docs", "tests", "lint", "package") for r in groups[name]] + PROJECT["project"][
-        "dependencies"
-    ]
+    wanted = [
+        r for name in ("docs", "tests", "ecosystem", "lint", "package") for r in groups[name]
+    ] + PROJECT["project"]["dependencies"]
     names = {re.match(r"[\w-]+", r)[0].lower() for r in wanted}
     assert names <= locked
 
@@ -268,9 +268,21 @@ def test_a_system_that_cannot_fork_is_sent_to_wsl():
             raise SystemExit(message)
 
     tree = ast.parse((ROOT / "noxfile.py").read_text("utf-8"))
-    tree.body = [node for node in tree.body if getattr(node, "name", "") == "sphinx"]
+    tree.body = [node for node in tree.body if getattr(node, "name", "") == "need_fork"]
     space = {"os": object()}  # a module without `fork`, as on Windows
     exec(compile(tree, "noxfile.py", "exec", flags=annotations.compiler_flag), space)
     with pytest.raises(SystemExit, match="Windows does not have: run it in WSL"):
-        space["sphinx"](Session())
+        space["need_fork"](Session())
     assert "on Windows, build the guide in WSL" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_read_the_docs_runs_sessions_and_copies_folders_that_exist():
+    jobs = yaml.safe_load((ROOT / ".readthedocs.yaml").read_text("utf-8"))["build"]["jobs"]
+    commands = "\n".join([*jobs["install"], *jobs["build"]["html"]])
+    sessions = {
+        node.name
+        for node in ast.parse((ROOT / "noxfile.py").read_text("utf-8")).body
+        if hasattr(node, "name")
+    }
+    assert set(re.findall(r"nox -s (\w+)", commands)) == {"docs"} <= sessions
+    assert re.findall(r"cp -r (\S+)/\.", commands) == ["docs/_build/html"]

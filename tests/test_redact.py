@@ -46,3 +46,20 @@ def test_jax_note_on_its_frames_is_cut():
     cell = error("", message)
     redact.clean_outputs(cell)
     assert cell.outputs[0].traceback == ["ValueError: bad"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]0;a title\x07text", "text"),
+        ("10 %\r50 %\r100 %\nnext", "100 %\nnext"),
+        ("first\r\nsecond\r\n", "first\nsecond\n"),
+        ("a bell\x07, a zero\x00, half a character\ud800", "a bell, a zero, half a character"),
+        ("a\ttab — and ×, é, 漢", "a\ttab — and ×, é, 漢"),
+    ],
+)
+def test_what_only_a_terminal_understands_is_carried_out_or_cut(printed, shown):
+    cell = v4.new_code_cell("x", outputs=[v4.new_output("stream", name="stdout", text=printed)])
+    redact.clean_outputs(cell)
+    assert cell.outputs[0].text == shown

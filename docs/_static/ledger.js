@@ -31,6 +31,7 @@
     ["", "any"],
     ["+", "✓ holds"],
     ["-", "✗ does not hold"],
+    ["~", "≈ measured"],
     ["0", "– not applicable"],
     ["mixed", "◐ differs between releases"],
   ]);

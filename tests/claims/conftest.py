@@ -13,18 +13,28 @@ A wrong twin asserts the opposite of a claim and must fail, which shows that the
 It must fail with an `AssertionError`, or with the error that its marker names as `raises=`. Any other error, such
 as that of a misspelled name, fails the run.
 
+A sentence that speaks of all, any or none is attacked with the cases of `hostile.py`. Two more markers say what
+an outcome rests on: `measured`, which also lies with the machine, and `platform`, a property of that backend::
+
+    @pytest.mark.measured("how soon the operating system starts a thread")
+    @pytest.mark.platform("cpu")
+
 This folder needs jax, numpy and pytest only, and runs on JAX versions older than the guide supports.
 """
 
-import hashlib
-import json
-import platform
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
 import jax
 import pytest
+
+sys.path.append(str(Path(__file__).parent))  # for the modules that the experiments share
+import hostile
+import recorder
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _SEED = re.compile(r"S\d{3}-\d{2,3}")
@@ -50,9 +60,24 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "wrong_twin(id, raises=AssertionError): asserts the opposite of a claim and must fail so"
     )
-    if config.getoption("--record", None):
-        config.pluginmanager.register(Recorder(Path(config.getoption("--record"))), "claims-recorder")
+    config.addinivalue_line("markers", "hostile(*names): run it with these cases of hostile.py too")
+    config.addinivalue_line(
+        "markers", "measured(cause): the outcome depends on the machine too, by this cause"
+    )
+    config.addinivalue_line("markers", "platform(name): a property of this backend; skipped on others")
+    if path := config.getoption("--record", None):
+        config.pluginmanager.register(recorder.Recorder(Path(path)), "claims-recorder")
     jax.monitoring.register_event_duration_secs_listener(_listen)
+
+
+def pytest_generate_tests(metafunc):
+    hostile.parametrize(metafunc)
+
+
+def pytest_runtest_setup(item):
+    marker = item.get_closest_marker("platform")
+    if marker and jax.default_backend() not in marker.args:
+        pytest.skip(f"not applicable: a property of the backend {marker.args[0]}")
 
 
 def pytest_collection_modifyitems(items):
@@ -98,92 +123,25 @@ def counted():
     return since_last
 
 
-class Recorder:
-    """Keeps the verdict on each claim, file by file: holds, does not hold, or not applicable, and the reason.
+@pytest.fixture(scope="session")
+def child():
+    """Return a function that runs code in a Python of its own and returns what it printed.
 
-    A file whose verdicts are recorded and which has not changed since is not run again: an interrupted run
-    goes on where it stopped.
+    Where that Python fails, the experiment cannot be run: `CannotRun` names the last line of its error.
     """
 
-    def __init__(self, path):
-        self.path, self.pending, self.running, self.files, self.digests = path, {}, {}, {}, {}
-        old = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        if old.get("jax") == jax.__version__:
-            self.files = {n: f for n, f in old["files"].items() if f["digest"] == digest(path_of(n))}
+    def run(code, *args, devices=None, folder=None, **settings):
+        environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"} | {"JAX_PLATFORMS": "cpu"}
+        if devices:
+            environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
+        command = [sys.executable, "-c", code, *args]
+        done = subprocess.run(
+            command, env=environment | settings, cwd=folder, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise hostile.CannotRun(
+                (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            )
+        return done.stdout
 
-    def pytest_collection_modifyitems(self, config, items):
-        known = [item for item in items if item.path.name in self.files]
-        config.hook.pytest_deselected(items=known)
-        items[:] = [item for item in items if item.path.name not in self.files]
-        for item in items:
-            self.pending.setdefault(item.path.name, set()).add(item.nodeid)
-            self.digests[item.path.name] = digest(item.path)
-            if claim := item.get_closest_marker("claim"):
-                self.running[item.nodeid] = claim.args[0]
-
-    def pytest_runtest_logreport(self, report):
-        file = Path(report.nodeid.split("::")[0]).name
-        name = self.running.get(report.nodeid)
-        if name and (report.when == "call" or not report.passed):
-            verdicts = self.files.setdefault(file, {"digest": "", "verdicts": {}})["verdicts"]
-            # A claim with several cases holds when all of them do.
-            if verdicts.get(name, ["holds"])[0] == "holds":
-                verdicts[name] = verdict_of(report)
-        if report.when == "teardown":
-            self.pending[file].discard(report.nodeid)
-            if not self.pending[file] and file in self.files:
-                self.files[file]["digest"] = self.digests[file]
-                self._write()
-
-    def _write(self):
-        import numpy
-
-        machine = {"jax": jax.__version__, "numpy": numpy.__version__, "python": platform.python_version()}
-        complete = {name: self.files[name] for name in sorted(self.files) if self.files[name]["digest"]}
-        text = json.dumps({**machine, "files": complete}, indent=1, sort_keys=True)
-        temporary = self.path.with_suffix(".part")
-        temporary.write_text(text, "utf-8")
-        temporary.replace(self.path)  # an interruption leaves the old record or the new one, never half of it
-
-
-def path_of(name):
-    """Return where the file of that name lies."""
-    return Path(__file__).with_name(name)
-
-
-def digest(path):
-    """Return what changes when an experiment, or what it rests on, changes; "" where the file is gone."""
-    texts = [path.read_bytes(), Path(__file__).read_bytes()] if path.exists() else []
-    return hashlib.sha256(b"".join(texts)).hexdigest()[:16] if texts else ""
-
-
-# Errors of an experiment that cannot be set up on an old JAX; they say nothing about the sentence.
-_CANNOT_RUN = re.compile(
-    r"AttributeError: module 'jax|Unrecognized config option|new enum value must be|register_dataclass\(\) missing"
-)
-
-
-def verdict_of(report):
-    """Return the verdict and its reason, without what differs from run to run."""
-    if report.passed:
-        return ["holds", ""]
-    if report.skipped:
-        reason = report.longrepr[2].removeprefix("Skipped: ")
-        return ["not applicable", reason.removeprefix("not applicable: ")]
-    entries = getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", [])
-    lines = [line.strip() for entry in entries[-1:] for line in entry.lines]
-    message = [line[1:].strip() for line in lines if line.startswith("E ")]
-    message = message or str(report.longrepr).splitlines()
-    error = message[-1] if message[0].endswith("(most recent call last):") else message[0]
-    error = next((line for line in message if line.startswith("Actual message:")), error)  # of `match=`
-    if _CANNOT_RUN.search(error):
-        return ["not applicable", f"the experiment needs what this JAX lacks: {clean(error)}"]
-    statement = [line for line in lines if not line.startswith(("E ", "raise "))][:1]
-    error = error.removeprefix("AssertionError: ").removeprefix("assert ")
-    return ["does not hold", clean(" – here: ".join([*statement, error]))]
-
-
-def clean(text):
-    """Return the text without paths and addresses, and not too long for a table."""
-    text = re.sub(r"0x[0-9a-f]+", "0x...", re.sub(r"(/[\w.+-]+){2,}/", "", text))
-    return text if len(text) <= 200 else text[:200].rsplit(" ", 1)[0] + " ..."
+    return run

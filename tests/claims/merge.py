@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 _DATA = Path(__file__).resolve().parents[2] / "docs" / "_data" / "claims.json"
-_SHORT = {"holds": "+", "does not hold": "-", "not applicable": "0"}
+_SHORT = {"holds": "+", "does not hold": "-", "measured": "~", "not applicable": "0"}
 
 
 class MergeError(Exception):
@@ -33,31 +33,29 @@ def version_key(version: str) -> tuple[int, ...]:
 def merge(records: list[dict]) -> dict:
     """Return one document: the releases in order, and for each claim its verdict on each of them."""
     records = sorted(records, key=lambda r: version_key(r["jax"]))
-    digests = {name: file["digest"] for name, file in records[-1]["files"].items()}
+    digests = {name: claim["digest"] for name, claim in records[-1]["claims"].items()}
     for record in records:
-        others = {name: file["digest"] for name, file in record["files"].items()}
+        others = {name: claim["digest"] for name, claim in record["claims"].items()}
         if different := sorted(name for name in digests | others if digests.get(name) != others.get(name)):
             raise MergeError(
-                f"the records of JAX {record['jax']} and {records[-1]['jax']} are of different experiments in "
+                f"the records of JAX {record['jax']} and {records[-1]['jax']} are of different experiments for "
                 f"{', '.join(different)}: run `nox -s versions` again, which repeats only these."
             )
-    verdicts = [{k: v for file in r["files"].values() for k, v in file["verdicts"].items()} for r in records]
     claims = {}
-    for name in sorted(verdicts[-1]):
-        row = [of[name] for of in verdicts]
-        reasons = {r["jax"]: reason for r, (_, reason) in zip(records, row, strict=True) if reason}
-        claims[name] = {"verdicts": "".join(_SHORT[verdict] for verdict, _ in row)}
-        if reasons:
+    for name in sorted(digests):
+        row = {record["jax"]: record["claims"][name] for record in records}
+        claims[name] = {"verdicts": "".join(_SHORT[claim["verdict"]] for claim in row.values())}
+        if reasons := {release: claim["reason"] for release, claim in row.items() if claim["reason"]}:
             claims[name]["reasons"] = reasons
-    releases = [{key: record[key] for key in ("jax", "python", "numpy")} for record in records]
-    return {"releases": releases, "experiments": digests, "claims": claims}
+    releases = [{key: record[key] for key in ("jax", "python", "numpy", "device")} for record in records]
+    return {"releases": releases, "claims": claims}
 
 
 def flips(document: dict) -> dict[str, list[str]]:
-    """Return, for each release but the first, the claims whose verdict differs from the release before."""
+    """Return, for each release but the first, the claims that held until it or began to hold with it."""
     versions = [release["jax"] for release in document["releases"]]
     return {
-        version: [n for n, claim in document["claims"].items() if len(set(claim["verdicts"][i : i + 2])) > 1]
+        version: [n for n, c in document["claims"].items() if c["verdicts"][i : i + 2] in ("+-", "-+")]
         for i, version in enumerate(versions[1:])
     }
 
@@ -67,10 +65,10 @@ def changes(newest: dict, document: dict) -> list[str]:
     words = {short: verdict for verdict, short in _SHORT.items()}
     last = {name: words[claim["verdicts"][-1]] for name, claim in document["claims"].items()}
     found = []
-    for file in newest["files"].values():
-        for name, (verdict, reason) in file["verdicts"].items():
-            if verdict != last.get(name, "holds"):
-                found.append(f"- `{name}`: {last.get(name, 'not recorded')} → {verdict}. {reason}".rstrip())
+    for name, claim in newest["claims"].items():
+        if claim["verdict"] != last.get(name, "holds"):
+            was, now = last.get(name, "not recorded"), claim["verdict"]
+            found.append(f"- `{name}`: {was} → {now}. {claim['reason']}".rstrip())
     return sorted(found)
 
 
@@ -116,7 +114,7 @@ def _merge(folder: Path) -> int:
     _DATA.parent.mkdir(exist_ok=True)
     _DATA.write_text(dump(document), "utf-8")
     for version, names in flips(document).items():
-        print(f"{version}: {len(names)} verdicts differ from the release before")
+        print(f"{version}: {len(names)} claims began or ceased to hold")
     print(f"claims: {len(document['claims'])} on {len(paths)} releases, in docs/_data/claims.json")
     return 0
 

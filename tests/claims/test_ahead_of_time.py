@@ -26,7 +26,12 @@ def jitted(body=lambda x: x * 2, **options):
     "that would not fit in memory.",
     seeds="S002-58",
 )
-def test_eval_shape_runs_nothing(counted):
+@pytest.mark.hostile("scalar", "empty", "int8", "split", "vmap", "grad", "scan", "jit")
+def test_eval_shape_runs_nothing(counted, case):
+    x, double = case.array, case.place(lambda x: x * jnp.ones((), x.dtype))
+    counted()
+    assert jax.eval_shape(double, x).shape == x.shape
+    assert not counted()["compiles"]
     big = jax.ShapeDtypeStruct((10**6, 10**6), jnp.float32)
     result = jax.eval_shape(lambda a: {"y": a @ a}, big)
     assert result["y"].shape == (10**6, 10**6)
@@ -61,7 +66,7 @@ def test_lowering_needs_shapes_only(counted):
 
 @pytest.mark.claim(
     "stages-happen-one-by-one",
-    "`trace`, `lower` and `compile` are three steps: each does its own work and no other.",
+    "`trace`, `lower` and `compile` are three steps: `trace` does not lower, and `lower` does not compile.",
 )
 def test_stages_happen_one_by_one(counted):
     f, runs = jitted()
@@ -128,6 +133,7 @@ def test_lowered_text_is_stablehlo():
     assert lowered.compile().as_text().startswith("HloModule")
 
 
+@pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "cost-analysis-counts-a-loop-once",
     "`cost_analysis` counts the body of a loop once, whatever its trip count: a loop of ten matrix products "

@@ -44,7 +44,7 @@ def test_xla_computation_is_gone():
 
 @pytest.mark.claim(
     "concrete-array-is-gone",
-    "The abstract type `ConcreteArray` is gone: a type carries a shape and a dtype and no data.",
+    "The abstract type `ConcreteArray` is gone: a type carries a shape and a dtype, and not data.",
     seeds="S001-31 S003-17",
 )
 def test_concrete_array_is_gone():
@@ -139,7 +139,7 @@ def test_index_update_is_gone():
 
 @pytest.mark.claim(
     "jit-options-are-keyword-only",
-    "jit takes its options by keyword only: a second positional argument raises `TypeError`.",
+    "jit takes its options by keyword: a second positional argument raises `TypeError`.",
 )
 def test_jit_options_are_keyword_only():
     with pytest.raises(TypeError, match="positional"):
@@ -148,7 +148,7 @@ def test_jit_options_are_keyword_only():
 
 @pytest.mark.claim(
     "abstracted-axes-is-gone",
-    "jit has no `abstracted_axes` any more: the argument raises `TypeError`.",
+    "`abstracted_axes` is gone from jit: the argument raises `TypeError`.",
 )
 def test_abstracted_axes_is_gone():
     with pytest.raises(TypeError, match="abstracted_axes"):

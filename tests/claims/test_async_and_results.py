@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 
+@pytest.mark.measured("how soon the work is done")
 @pytest.mark.claim(
     "call-returns-before-the-work-is-done",
     "A jitted call may return before its result is computed; `block_until_ready` waits for it.",
@@ -27,7 +28,7 @@ def test_call_returns_before_the_work_is_done():
 
 @pytest.mark.claim(
     "block-until-ready-returns-its-argument",
-    "`block_until_ready` gives back the same array, and `jax.block_until_ready` takes any tree of results.",
+    "`block_until_ready` gives back the same array, and `jax.block_until_ready` takes a tree of results.",
     seeds="S001-05 S001-06",
 )
 def test_block_until_ready_returns_its_argument():

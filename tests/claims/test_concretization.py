@@ -78,7 +78,7 @@ def test_while_on_a_traced_value_raises():
 
 @pytest.mark.claim(
     "conditional-expression-raises-too",
-    "A conditional expression is an `if`: dividing by `y` only when `y >= 1` raises under jit.",
+    "A conditional expression is an `if`: dividing by `y` where `y >= 1`, and else not, raises under jit.",
     seeds="S003-27",
 )
 def test_conditional_expression_raises_too():
@@ -116,7 +116,7 @@ def test_bitwise_operators_work_on_bits():
 
 @pytest.mark.claim(
     "assert-max-and-in-raise",
-    "`assert` on a value, the builtin `max` and the operator `in` all need a truth value, and raise.",
+    "`assert` on a value, the builtin `max` and the operator `in` need a truth value, and raise.",
 )
 def test_assert_max_and_in_raise():
     def checked(x):
@@ -141,7 +141,8 @@ def test_bool_of_a_tracer_raises():
 
 @pytest.mark.claim(
     "int-and-float-of-a-tracer-raise",
-    "`int(y)` and `float(y)` of a traced value raise `ConcretizationTypeError`: a tracer has no value.",
+    "`int(y)` and `float(y)` of a traced value raise `ConcretizationTypeError`: a tracer does not hold a "
+    "value.",
     seeds="S000-02 S003-03 S003-28",
 )
 def test_int_and_float_of_a_tracer_raise():
@@ -186,7 +187,7 @@ def test_range_and_list_index_raise():
 
 @pytest.mark.claim(
     "integer-error-is-not-a-concretization-error",
-    "`TracerIntegerConversionError` is a `TypeError`, but no `ConcretizationTypeError`.",
+    "`TracerIntegerConversionError` is a `TypeError`, and not a `ConcretizationTypeError`.",
 )
 def test_integer_error_is_not_a_concretization_error():
     assert issubclass(INDEX, TypeError)
@@ -195,13 +196,15 @@ def test_integer_error_is_not_a_concretization_error():
 
 @pytest.mark.claim(
     "numpy-function-of-a-tracer-raises",
-    "A NumPy function or `np.asarray` of a traced value raises `TracerArrayConversionError`; `jnp` works.",
+    "NumPy's elementwise functions, such as `np.sin`, and `np.asarray` raise `TracerArrayConversionError` for a traced "
+    "value; `jnp` works.",
     seeds="S003-16",
 )
 def test_numpy_function_of_a_tracer_raises():
-    for f in (np.sin, np.asarray):
-        with pytest.raises(ARRAY, match="__array__"):
-            jax.jit(lambda x, f=f: f(x))(1.0)
+    for f in (np.sin, np.exp, np.abs, lambda x: np.add(x, 1), np.asarray, np.sort):
+        for x in (1.0, np.ones(3), np.ones(0, np.complex64)):
+            with pytest.raises(ARRAY, match="__array__"):
+                jax.jit(lambda x, f=f: f(x))(x)
     assert jax.jit(jnp.sin)(0.0) == 0
 
 
@@ -218,11 +221,17 @@ def test_numpy_array_indexed_by_a_tracer_raises():
 
 @pytest.mark.claim(
     "math-function-of-a-tracer-raises",
-    "Functions of the `math` module need a float and raise `ConcretizationTypeError` on a tracer.",
+    "Functions of the `math` module that need a float, such as `math.sin`, raise `ConcretizationTypeError` on a tracer, "
+    "and those that need an integer `TracerIntegerConversionError`; `math.prod` works.",
 )
 def test_math_function_of_a_tracer_raises():
-    with pytest.raises(VALUE, match="concrete value"):
-        jax.jit(lambda x: math.sin(x))(1.0)
+    for f in (math.sin, math.sqrt, math.exp, math.floor, lambda x: math.fsum([x])):
+        with pytest.raises(VALUE, match="concrete value"):
+            jax.jit(lambda x, f=f: f(x))(1.0)
+    for f in (math.factorial, math.isqrt, lambda x: math.gcd(x, 2)):
+        with pytest.raises(INDEX):
+            jax.jit(lambda x, f=f: f(x))(3)
+    assert jax.jit(lambda x: math.prod([x, x]))(3.0) == 9
 
 
 @pytest.mark.claim(
@@ -247,13 +256,17 @@ def test_reshape_by_a_traced_product_raises():
 
 @pytest.mark.claim(
     "reshape-by-a-numpy-product-works",
-    "The same reshape with NumPy's `prod` works under jit, as does `math.prod`.",
+    "The same reshape with `math.prod` works under jit, also for a scalar; with NumPy's `prod` it works for arrays and "
+    "fails for a scalar, whose product is the float 1.0.",
     seeds="S003-15",
 )
 def test_reshape_by_a_numpy_product_works():
     x = np.ones((2, 3))
     assert jax.jit(lambda a: a.reshape(np.prod(a.shape)))(x).shape == (6,)
-    assert jax.jit(lambda a: a.reshape(math.prod(a.shape)))(x).shape == (6,)
+    for a, size in ((x, 6), (np.ones((0, 3)), 0), (1.0, 1)):
+        assert jax.jit(lambda a: a.reshape(math.prod(a.shape)))(a).shape == (size,)
+    with pytest.raises(TypeError):
+        jax.jit(lambda a: a.reshape(np.prod(a.shape)))(1.0)
 
 
 @pytest.mark.claim(

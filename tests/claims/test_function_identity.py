@@ -134,7 +134,7 @@ class Scale:
 
 @pytest.mark.claim(
     "fresh-bound-method-recompiles",
-    "`jax.jit(obj.method)(x)` in a loop compiles each time: every access makes a new bound method, and the "
+    "`jax.jit(obj.method)(x)` in a loop compiles each time: each access makes a new bound method, and the "
     "one before is gone.",
 )
 def test_fresh_bound_method_recompiles():
@@ -160,7 +160,7 @@ def test_kept_bound_method_hits():
 @pytest.mark.claim(
     "equal-callables-share-a-trace",
     "Functions are compared with `==` and `hash`: a callable object that claims to equal a live jitted one "
-    "gets its trace, and its own code never runs.",
+    "gets its trace, and its own code does not run.",
     seeds="S004-31",
 )
 def test_equal_callables_share_a_trace():

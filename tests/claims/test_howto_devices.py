@@ -1,7 +1,9 @@
 """Devices, threads and processes: children of their own gather the facts, each test reads one."""
 
+import functools
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -13,17 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-EXPERIMENTS = """
+COMMON = """
 import json
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 
-jax.config.update("jax_num_cpu_devices", 4)
-facts = {"count": len(jax.devices())}
-devices = jax.devices()
+devices, facts = jax.devices(), {}
 mesh = Mesh(np.array(devices), ("i",))
 split = NamedSharding(mesh, P("i"))
 eight, nine, ten = jnp.arange(8.0), jnp.arange(9.0), jnp.arange(10.0)
@@ -32,6 +32,8 @@ eight, nine, ten = jnp.arange(8.0), jnp.arange(9.0), jnp.arange(10.0)
 def message(call):
     try:
         return str(call())
+    except AttributeError:  # this JAX lacks what the experiment needs
+        raise
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
@@ -40,10 +42,15 @@ def ids(array):
     return sorted(d.id for d in array.devices())
 
 
-facts["late"] = message(lambda: jax.config.update("jax_num_cpu_devices", 2))
+"""
+
+PLACEMENT = """
 facts["put"] = message(lambda: jax.device_put(ten, split))
 facts["in"] = message(lambda: jax.jit(lambda x: x, in_shardings=split)(ten))
 facts["out"] = message(lambda: jax.jit(lambda x: x, out_shardings=split)(ten))
+grid = Mesh(np.array(devices).reshape(2, 2), ("i", "j"))
+facts["one_axis"] = message(lambda: jax.device_put(ten, NamedSharding(grid, P("i"))).addressable_shards[0].data.shape)
+facts["both_axes"] = message(lambda: jax.device_put(ten, NamedSharding(grid, P(("i", "j")))))
 kept = jax.jit(lambda x: jax.lax.with_sharding_constraint(2 * x, split))
 facts["constraint"] = [sorted({s.data.shape for s in kept(x).addressable_shards}) for x in (eight, nine)]
 
@@ -55,6 +62,10 @@ facts["none_out"] = ids(jax.jit(lambda: jnp.arange(4.0), out_shardings=SingleDev
 like = jax.device_put(0.0, devices[1])
 facts["unused"] = ids(jax.jit(lambda like: jnp.arange(4.0))(like))
 facts["kept_unused"] = ids(jax.jit(lambda like: jnp.arange(4.0), keep_unused=True)(like))
+"""
+
+EXPLICIT = """
+from jax.sharding import AxisType
 
 explicit = jax.make_mesh((4,), ("i",), axis_types=(AxisType.Explicit,))
 typed = jax.device_put(eight, NamedSharding(explicit, P("i")))
@@ -70,8 +81,9 @@ with jax.set_mesh(explicit):
     facts["carry_placed"] = message(lambda: sums(lambda: jnp.zeros(8, out_sharding=P("i")))(typed).tolist())
 facts["slice"] = message(lambda: jax.jit(lambda x: x[:5])(typed))
 facts["slice_auto"] = message(lambda: jax.jit(lambda x: x[:5])(jax.device_put(eight, split)).tolist())
+"""
 
-
+MAPPED = """
 def totals(xs, start):
     return jax.lax.scan(lambda c, k: (c + k * xs.sum(), None), start, jnp.arange(3.0))[0][None]
 
@@ -84,7 +96,14 @@ facts["varying"] = message(lambda: mapped(lambda xs: totals(xs, 0.0))(eight).tol
 facts["cast"] = message(
     lambda: mapped(lambda xs: totals(xs, jax.lax.pcast(0.0, "i", to="varying")))(eight).tolist()
 )
-facts["mapped_in_jit"] = message(lambda: mapped(lambda xs: 2 * xs)(eight).tolist())
+"""
+
+PARALLEL = """
+from functools import partial
+
+shard_map = jax.shard_map if hasattr(jax, "shard_map") else jax.experimental.shard_map.shard_map
+mapped = partial(shard_map, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+facts["mapped_in_jit"] = message(lambda: jax.jit(mapped(lambda xs: 2 * xs))(eight).tolist())
 facts["pmap_in_jit"] = message(lambda: jax.jit(jax.pmap(lambda x: 2 * x))(jnp.arange(4.0)).tolist())
 traces = []
 plus = jax.jit(lambda x: traces.append(1) or x + 1)
@@ -92,7 +111,17 @@ for array in (jax.device_put(jnp.arange(4.0), split), jax.pmap(lambda x: 2 * x)(
     plus(array)
 facts["after_pmap"] = len(traces)
 facts["pmap_too_many"] = message(lambda: jax.pmap(lambda x: 2 * x)(jnp.arange(5.0)))
-print(json.dumps(facts))
+"""
+
+COUNT = """
+import jax
+
+jax.config.update("jax_num_cpu_devices", 4)
+print(len(jax.devices()))
+try:
+    jax.config.update("jax_num_cpu_devices", 2)
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
 """
 
 ONE_OF_TWO = """
@@ -111,12 +140,33 @@ def environment(**settings):
 
 
 @pytest.fixture(scope="module")
-def facts():
-    done = subprocess.run(
-        [sys.executable, "-c", EXPERIMENTS], env=environment(), capture_output=True, text=True, check=False
+def facts_of(child):
+    """Return a function that runs a script with four devices, once, and returns the facts it gathered."""
+    return functools.cache(
+        lambda script: json.loads(
+            child(COMMON + script + "print(json.dumps(facts))", devices=4).splitlines()[-1]
+        )
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture
+def placement(facts_of):
+    return facts_of(PLACEMENT)
+
+
+@pytest.fixture
+def explicit(facts_of):
+    return facts_of(EXPLICIT)
+
+
+@pytest.fixture
+def mapped(facts_of):
+    return facts_of(MAPPED)
+
+
+@pytest.fixture
+def parallel(facts_of):
+    return facts_of(PARALLEL)
 
 
 @pytest.mark.claim(
@@ -124,36 +174,38 @@ def facts():
     "`jax_num_cpu_devices` makes several devices of the processor; set after JAX has started, it raises "
     "`RuntimeError`.",
 )
-def test_number_of_cpu_devices_is_set_before_the_start(facts):
-    assert facts["count"] == 4
-    assert facts["late"].startswith("RuntimeError: jax_num_cpu_devices config should be updated before")
+def test_number_of_cpu_devices_is_set_before_the_start(child):
+    count, late = child(COUNT).splitlines()
+    assert count == "4"
+    assert late.startswith("RuntimeError: jax_num_cpu_devices")
 
 
 @pytest.mark.claim(
     "uneven-split-is-refused",
-    "A dimension that is no multiple of the number of devices cannot be split over them: `device_put`, "
+    "A dimension whose size is not a multiple of the mesh axes it is split over is refused: `device_put`, "
     "`in_shardings` and `out_shardings` raise.",
 )
-def test_uneven_split_is_refused(facts):
-    for place in ("put", "in", "out"):
-        assert facts[place].startswith("IndivisibleError: ")
-        assert (
-            "implies that array axis 0 is partitioned 4 times, but the dimension size is 10" in facts[place]
+def test_uneven_split_is_refused(placement):
+    for place in ("put", "in", "out", "both_axes"):
+        assert "Error: " in placement[place]
+        assert re.search(
+            r"partitioned 4 times, but the dimension size is 10|divisible by 4", placement[place]
         )
+    assert placement["one_axis"] == "(5,)"  # ten entries on the axis of two, on a mesh of four devices
 
 
 @pytest.mark.wrong_twin("uneven-split-is-refused")
-def test_wrong_twin_uneven_split_is_padded(facts):
-    assert "Error" not in facts["put"]
+def test_wrong_twin_uneven_split_is_padded(placement):
+    assert "Error" not in placement["put"]
 
 
 @pytest.mark.claim(
     "uneven-constraint-replicates-silently",
-    "Nine entries under a `with_sharding_constraint` over four devices raise nothing: every device gets all "
+    "Nine entries under a `with_sharding_constraint` over four devices do not raise: each device gets the "
     "nine.",
 )
-def test_uneven_constraint_replicates_silently(facts):
-    assert facts["constraint"] == [[[2]], [[9]]]
+def test_uneven_constraint_replicates_silently(placement):
+    assert placement["constraint"] == [[[2]], [[9]]]
 
 
 @pytest.mark.claim(
@@ -161,10 +213,10 @@ def test_uneven_constraint_replicates_silently(facts):
     "On a mesh with explicit axes the split is part of the type, and an intermediate result that cannot be "
     "split evenly raises; with automatic axes it does not.",
 )
-def test_explicit_mesh_refuses_an_uneven_intermediate(facts):
-    assert facts["type"] == "float32[8@i]"
-    assert facts["slice"].startswith("ShardingTypeError: ")
-    assert facts["slice_auto"] == "[0.0, 1.0, 2.0, 3.0, 4.0]"
+def test_explicit_mesh_refuses_an_uneven_intermediate(explicit):
+    assert explicit["type"] == "float32[8@i]"
+    assert re.match(r"\w+Error: ", explicit["slice"])
+    assert explicit["slice_auto"] == "[0.0, 1.0, 2.0, 3.0, 4.0]"
 
 
 @pytest.mark.claim(
@@ -172,9 +224,9 @@ def test_explicit_mesh_refuses_an_uneven_intermediate(facts):
     "A jitted function without arguments runs on the default device, which `jax.default_device` changes; "
     "`out_shardings` names another one.",
 )
-def test_function_without_inputs_runs_on_the_default_device(facts):
-    assert facts["none"] == [[0], [2]]
-    assert facts["none_out"] == [3]
+def test_function_without_inputs_runs_on_the_default_device(placement):
+    assert placement["none"] == [[0], [2]]
+    assert placement["none_out"] == [3]
 
 
 @pytest.mark.claim(
@@ -182,9 +234,9 @@ def test_function_without_inputs_runs_on_the_default_device(facts):
     "A committed argument that the function does not use is dropped and does not decide where it runs, "
     "unless `keep_unused=True`.",
 )
-def test_unused_argument_does_not_choose_the_device(facts):
-    assert facts["unused"] == [0]
-    assert facts["kept_unused"] == [1]
+def test_unused_argument_does_not_choose_the_device(placement):
+    assert placement["unused"] == [0]
+    assert placement["kept_unused"] == [1]
 
 
 @pytest.mark.claim(
@@ -192,31 +244,37 @@ def test_unused_argument_does_not_choose_the_device(facts):
     "On a mesh with explicit axes, a carry that starts whole and becomes split raises `TypeError`; started "
     "with the same split, it works.",
 )
-def test_carry_must_keep_its_split(facts):
-    assert facts["carry"].startswith("TypeError: scan body function carry input and carry output must have")
-    assert "float32[8] but the corresponding output carry component has type float32[8@i]" in facts["carry"]
-    assert facts["carry_placed"] == "[0.0, 3.0, 6.0, 9.0, 12.0, 15.0, 18.0, 21.0]"
+def test_carry_must_keep_its_split(explicit):
+    assert explicit["carry"].startswith(
+        "TypeError: scan body function carry input and carry output must have"
+    )
+    assert (
+        "float32[8] but the corresponding output carry component has type float32[8@i]" in explicit["carry"]
+    )
+    assert explicit["carry_placed"] == "[0.0, 3.0, 6.0, 9.0, 12.0, 15.0, 18.0, 21.0]"
 
 
 @pytest.mark.claim(
     "carry-in-shard-map-must-vary",
-    "In `shard_map`, a carry that starts the same on all devices and then differs raises `TypeError`, which "
-    "names the repair: `jax.lax.pcast(start, 'i', to='varying')`.",
+    "In `shard_map`, a carry that starts equal on the devices and then differs raises `TypeError`, which "
+    "names the fix: `jax.lax.pcast(start, 'i', to='varying')`.",
 )
-def test_carry_in_shard_map_must_vary(facts):
-    assert facts["varying"].startswith("TypeError: scan body function carry input and carry output must have")
-    assert "pcast(..., ('i',), to='varying')" in facts["varying"]
-    assert facts["cast"] == "[3.0, 15.0, 27.0, 39.0]"
+def test_carry_in_shard_map_must_vary(mapped):
+    assert mapped["varying"].startswith(
+        "TypeError: scan body function carry input and carry output must have"
+    )
+    assert "pcast(..., ('i',), to='varying')" in mapped["varying"]
+    assert mapped["cast"] == "[3.0, 15.0, 27.0, 39.0]"
 
 
 @pytest.mark.claim(
     "pmap-and-shard-map-work-inside-jit",
     "`shard_map` and, without a warning, `pmap` can be called inside a jitted function.",
 )
-def test_pmap_and_shard_map_work_inside_jit(facts):
-    assert facts["mapped_in_jit"] == "[0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0]"
-    assert facts["pmap_in_jit"] == "[0.0, 2.0, 4.0, 6.0]"
-    assert facts["pmap_too_many"].startswith("IndivisibleError")
+def test_pmap_and_shard_map_work_inside_jit(parallel):
+    assert parallel["mapped_in_jit"] == "[0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0]"
+    assert parallel["pmap_in_jit"] == "[0.0, 2.0, 4.0, 6.0]"
+    assert "Error: " in parallel["pmap_too_many"]
 
 
 @pytest.mark.claim(
@@ -224,14 +282,14 @@ def test_pmap_and_shard_map_work_inside_jit(facts):
     "A result of `pmap` lies on a mesh of its own: a jitted function that knew the same split on your mesh "
     "traces again.",
 )
-def test_pmap_results_lie_on_a_mesh_of_their_own(facts):
-    assert facts["after_pmap"] == 2
+def test_pmap_results_lie_on_a_mesh_of_their_own(parallel):
+    assert parallel["after_pmap"] == 2
 
 
 @pytest.mark.claim(
     "jax-platforms-decides-for-the-process",
-    "`JAX_PLATFORMS` in the environment says which platforms a process uses: with `cpu` it sees no other, and "
-    "an unknown name is an error at the first use.",
+    "`JAX_PLATFORMS` in the environment says which platforms a process uses: with `cpu` it sees the CPU, "
+    "and an unknown name is an error at the first use.",
 )
 def test_jax_platforms_decides_for_the_process():
     code = "import jax; print({d.platform for d in jax.devices()})"
@@ -248,7 +306,8 @@ def test_jax_platforms_decides_for_the_process():
 
 @pytest.mark.claim(
     "a-process-sees-the-devices-of-all",
-    "After `jax.distributed.initialize`, `jax.devices()` lists the devices of all processes.",
+    "After `jax.distributed.initialize`, `jax.devices()` lists the devices of both processes, and "
+    "`jax.local_devices()` those of one.",
 )
 def test_a_process_sees_the_devices_of_all():
     with socket.socket() as probe:
@@ -275,7 +334,7 @@ def in_a_thread(function):
 
 @pytest.mark.claim(
     "concurrent-first-calls-share-one-trace",
-    "Threads that make the first call of one jitted function at the same time trace and compile it once.",
+    "Six threads that made the first call of one jitted function at the same time traced and compiled it once.",
 )
 def test_concurrent_first_calls_share_one_trace():
     runs, compiled, together = [], [], threading.Barrier(6)
@@ -288,7 +347,10 @@ def test_concurrent_first_calls_share_one_trace():
         return x
 
     def listen(event, _seconds, **details):
-        if event.endswith("backend_compile_duration") and "slow_to_trace" in str(details.get("fun_name")):
+        # Old releases do not name the function; nothing else is compiled in the meantime.
+        if event.endswith("backend_compile_duration") and "slow_to_trace" in details.get(
+            "fun_name", "slow_to_trace"
+        ):
             compiled.append(event)
 
     def call():
@@ -305,7 +367,8 @@ def test_concurrent_first_calls_share_one_trace():
 
 @pytest.mark.claim(
     "settings-by-context-stay-in-their-thread",
-    "Settings made by a context manager hold in their own thread only; `jax.config.update` holds in all.",
+    "Six settings made by a context manager were not seen by another thread, such as `disable_jit`; "
+    "`jax.config.update` was.",
 )
 def test_settings_by_context_stay_in_their_thread():
     device, mesh = jax.devices()[0], jax.make_mesh((1,), ("i",))
@@ -396,8 +459,8 @@ print(seen.count("/jax/compilation_cache/cache_hits"))
         return subprocess.Popen(
             [sys.executable, "-c", code],
             env=settings,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE,  # without the warnings that XLA logs
+            stderr=subprocess.DEVNULL,
             text=True,
         )
 

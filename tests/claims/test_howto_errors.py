@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +47,8 @@ def test_numpy_buffer_cannot_hold_tracers():
 
 @pytest.mark.claim(
     "match-any-and-sorted-raise",
-    "`match`, the builtin `any` and `sorted` ask for truth values too, and raise `TracerBoolConversionError`.",
+    "`match`, `sorted` and the builtin `any` ask for truth values too, and raise "
+    "`TracerBoolConversionError`.",
 )
 def test_match_any_and_sorted_raise():
     def by_match(x):
@@ -63,7 +65,8 @@ def test_match_any_and_sorted_raise():
 
 @pytest.mark.claim(
     "span-of-traced-bounds-fails",
-    "`jnp.arange(i - 1, i + 1)` fails for a traced `i`, although its length is always two; `i + jnp.arange(-1, 1)` works.",
+    "`jnp.arange(i - 1, i + 1)` fails for a traced `i`, although its length is two for each `i`; `i + "
+    "jnp.arange(-1, 1)` works.",
 )
 def test_span_of_traced_bounds_fails():
     with pytest.raises(jax.errors.ConcretizationTypeError, match="argument 'start'"):
@@ -133,7 +136,8 @@ def test_pad_length_must_be_static(counted):
 
 @pytest.mark.claim(
     "where-replaces-slice-assignment",
-    "For a function that works entry by entry, `jnp.where(jnp.arange(n) < i, f(x), x)` is `x[:i] = f(x[:i])`, with one program for every `i`.",
+    "For a function that works entry by entry, `jnp.where(jnp.arange(n) < i, f(x), x)` is `x[:i] = "
+    "f(x[:i])`, with one program for the values of `i`.",
 )
 def test_where_replaces_slice_assignment(counted):
     f = jax.jit(lambda x, i: jnp.where(jnp.arange(x.shape[0]) < i, x**2, x))
@@ -154,6 +158,7 @@ def _bend(x):
     return 1.0 - 1.4 * x * x + 0.3 * x
 
 
+@pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "compiled-code-may-round-differently",
     "The same float operations may round differently jitted than one by one: the results agree within a few units of the last digit, and not bit for bit.",
@@ -171,6 +176,7 @@ def test_wrong_twin_compiled_code_rounds_as_eager_code():
     assert (np.asarray(_bend(x)) == np.asarray(jax.jit(_bend)(x))).all()
 
 
+@pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "multiply-and-add-may-round-once",
     "A product and a sum in one compiled function may be rounded once, as one fused operation, where one-by-one operations round twice.",
@@ -197,6 +203,7 @@ def test_rounding_shrinks_in_float64():
     assert 0 < double < 1e-6 * single
 
 
+@pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "chaotic-loops-drift-apart",
     "A chaotic recurrence starts alike in an eager Python loop and in `lax.scan`, whose body is compiled, and ends elsewhere.",
@@ -232,13 +239,20 @@ def test_optimization_barrier_keeps_the_order():
 
 @pytest.mark.claim(
     "precision-setting-holds-with-and-without-jit",
-    "`jax.default_matmul_precision` holds for eager products as for jitted ones: at one setting both give the same kind of result.",
+    "`jax.default_matmul_precision` counts for eager products as for jitted ones: under another setting, each is compiled "
+    "again.",
 )
-def test_precision_setting_holds_with_and_without_jit():
-    a = jnp.asarray(np.random.default_rng(0).normal(size=(64, 64)), jnp.float32)
+@pytest.mark.parametrize("product", [lambda a: a @ a, jax.jit(lambda a: a @ a)], ids=["eager", "jitted"])
+def test_precision_setting_holds_with_and_without_jit(counted, product):
+    a = jnp.asarray(np.random.default_rng(0).normal(size=(47, 47)), jnp.float32)
+    product(a)
     for precision in ("bfloat16", "highest"):
+        counted()
         with jax.default_matmul_precision(precision):
-            np.testing.assert_allclose(a @ a, jax.jit(jnp.matmul)(a, a), rtol=1e-4, atol=1e-4)
+            product(a)
+            assert counted()["compiles"] == 1
+            product(a)
+            assert counted()["compiles"] == 0
 
 
 @pytest.mark.claim(
@@ -279,16 +293,15 @@ def test_experimental_enable_x64_is_gone():
     "x64-around-one-call",
     "`with jax.enable_x64(True):` around a call runs this call in float64, as another program, and leaves calls outside the block in float32.",
 )
-def test_x64_around_one_call(counted):
-    f = jax.jit(lambda x: x * 2)
+def test_x64_around_one_call():
+    runs = []
+    f = jax.jit(lambda x: runs.append(x.dtype) or x * 2)
     x = np.ones(3)
     before = f(x).dtype
-    counted()
     with jax.enable_x64(True):
         inside = f(x).dtype
-    assert counted()["traces"] == 1
     assert (before, inside, f(x).dtype) == ("float32", "float64", "float32")
-    assert counted()["traces"] == 0
+    assert runs == ["float32", "float64"]
 
 
 @pytest.mark.claim(
@@ -310,7 +323,8 @@ def test_x64_block_inside_jit():
 
 @pytest.mark.claim(
     "float64-array-outside-falls-back",
-    "A float64 array that leaves the 64-bit block becomes float32 in the next operation outside, with a `UserWarning`.",
+    "A float64 array that leaves the 64-bit block becomes float32 in arithmetic with a number, with a "
+    "`UserWarning` the first time and silently afterwards; `jnp.sin` leaves it float64.",
 )
 def test_float64_array_outside_falls_back():
     with jax.enable_x64(True):
@@ -318,6 +332,10 @@ def test_float64_array_outside_falls_back():
     assert wide.dtype == "float64"
     with pytest.warns(UserWarning, match="float64"):
         assert (wide + 1).dtype == "float32"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert jax.jit(lambda x: x + 1)(wide).dtype == "float32"
+        assert jnp.sin(wide).dtype == "float64"
 
 
 @pytest.mark.claim(
@@ -358,9 +376,9 @@ def test_x64_changes_random_numbers():
 def test_debug_nans_names_the_operation():
     x = jnp.array([0.0, 4.0])
     with jax.debug_nans(True):
-        with pytest.raises(FloatingPointError, match=r"\(nan\) encountered in log"):
+        with pytest.raises(FloatingPointError, match=r"\(nan\) encountered in (jit\()?log"):
             jax.jit(lambda x: jnp.log(x - 1.0) + 1.0)(x)
-        with pytest.raises(FloatingPointError, match=r"\(nan\) encountered in mul"):
+        with pytest.raises(FloatingPointError, match=r"\(nan\) encountered in (jit\()?mul"):
             jax.jit(jax.grad(lambda x: jnp.sum(jnp.where(x < 1, x, jnp.sqrt(x)))))(x)
 
 
@@ -383,20 +401,22 @@ def test_debug_nans_runs_the_body_on_values():
 
 @pytest.mark.claim(
     "debug-nans-may-blame-a-hidden-nan",
-    "`debug_nans` stops at the first `nan` of its second run, which may be a hidden one that never reaches the result.",
+    "`debug_nans` stops at the first `nan` of its second run, which may be a hidden one that does not "
+    "reach the result.",
 )
 def test_debug_nans_may_blame_a_hidden_nan():
     def f(x):
         safe = jnp.where(x > 0, jnp.log(x), 0.0)
         return safe / (x - x)
 
-    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="encountered in log"):
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match=r"encountered in (jit\()?log"):
         jax.jit(f)(jnp.array([1.0, -1.0]))
 
 
 @pytest.mark.claim(
     "debug-nans-checks-eager-operations",
-    "Without jit, `debug_nans` checks every operation by itself, so a `nan` that `where` hides raises as well.",
+    "Without jit, `debug_nans` checks each operation by itself, so a `nan` that `where` hides raises as "
+    "well.",
 )
 def test_debug_nans_checks_eager_operations():
     def f(x):
@@ -405,7 +425,7 @@ def test_debug_nans_checks_eager_operations():
     x = jnp.array([1.0, -1.0])
     with jax.debug_nans(True):
         assert jax.jit(f)(x).tolist() == [0.0, 0.0]
-        with pytest.raises(FloatingPointError, match="encountered in log"):
+        with pytest.raises(FloatingPointError, match=r"encountered in (jit\()?log"):
             f(x)
 
 
@@ -424,9 +444,9 @@ def test_debug_nans_names_a_loop_as_a_whole():
     f = jax.jit(lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.sqrt(c - 1.0), x))
     x = jnp.float32(1.5)
     with jax.debug_nans(True):
-        with pytest.raises(FloatingPointError, match="encountered in scan"):
+        with pytest.raises(FloatingPointError, match=r"encountered in (jit\()?scan"):
             f(x)
-        with jax.disable_jit(), pytest.raises(FloatingPointError, match="encountered in sqrt"):
+        with jax.disable_jit(), pytest.raises(FloatingPointError, match=r"encountered in (jit\()?sqrt"):
             f(x)
 
 
@@ -439,7 +459,10 @@ def test_debug_infs_looks_at_results():
     x = jnp.zeros(2)
     with jax.debug_infs(True):
         assert np.isnan(np.asarray(f(x))).all()
-        with jax.disable_jit(), pytest.raises(FloatingPointError, match=r"\(inf\) encountered in log"):
+        with (
+            jax.disable_jit(),
+            pytest.raises(FloatingPointError, match=r"\(inf\) encountered in (jit\()?log"),
+        ):
             f(x)
 
 
@@ -462,7 +485,8 @@ def test_double_where_repairs_the_gradient():
 
 @pytest.mark.claim(
     "cond-differentiates-the-chosen-branch",
-    "The derivative of `lax.cond` takes the chosen branch only, so an infinite slope in the other does no harm, not even under `vmap`, where both are computed.",
+    "The derivative of `lax.cond` is that of the chosen branch, so an infinite slope in the other does not "
+    "harm, even under `vmap`, where both are computed.",
 )
 def test_cond_differentiates_the_chosen_branch():
     def f(x):
@@ -477,7 +501,8 @@ def test_cond_differentiates_the_chosen_branch():
 
 @pytest.mark.claim(
     "disable-jit-leaves-other-tracers",
-    "`disable_jit` switches off jit and the tracing of loops and branches only: under `vmap` and `grad` the body still gets tracers.",
+    "`disable_jit` switches off jit and the tracing of `scan`; under `vmap` and `grad` the body still gets "
+    "tracers.",
 )
 def test_disable_jit_leaves_other_tracers():
     seen = []
@@ -524,7 +549,7 @@ def test_disable_jit_counts_at_the_call():
 
 @pytest.mark.claim(
     "debug-print-under-vmap-shows-each",
-    "`jax.debug.print` under `vmap` prints the values of every element, with and without `disable_jit`.",
+    "`jax.debug.print` under `vmap` prints the value of each element, with and without `disable_jit`.",
 )
 def test_debug_print_under_vmap_shows_each(capsys):
     def f(x):
@@ -593,7 +618,8 @@ def test_checkify_returns_the_error():
 
 @pytest.mark.claim(
     "check-without-checkify-raises",
-    "A `checkify.check` in a jitted function raises `ValueError` while tracing if no `checkify.checkify` is around it, and so does `err.throw()` inside jit.",
+    "A `checkify.check` in a jitted function raises `ValueError` while tracing without a "
+    "`checkify.checkify` around it, and so does `err.throw()` inside jit.",
 )
 def test_check_without_checkify_raises():
     def throw_inside(x):
@@ -620,7 +646,8 @@ def test_checkify_error_is_a_value_error():
 
 @pytest.mark.claim(
     "checkify-takes-a-bound-method",
-    "checkify takes a bound method; the unbound one fails when it is jitted, because `self` is no JAX type.",
+    "checkify takes a bound method; the unbound one fails when it is jitted, because `self` is not a JAX "
+    "type.",
 )
 def test_checkify_takes_a_bound_method():
     class Model:
@@ -663,8 +690,8 @@ def test_callback_error_reaches_the_caller():
 
 @pytest.mark.claim(
     "callback-error-on-the-fast-path-is-a-value-error",
-    "After a good call of a program with a `jax.pure_callback`, an exception raised in the callback of a later call "
-    "arrives as a `ValueError` that is no `JaxRuntimeError`.",
+    "After a good call of a program with a `jax.pure_callback`, an exception raised in the callback of a "
+    "later call arrives as a `ValueError` that is not a `JaxRuntimeError`.",
 )
 def test_callback_error_on_the_fast_path_is_a_value_error():
     def refuse(x):
@@ -690,16 +717,17 @@ def test_callback_error_on_the_fast_path_is_a_value_error():
 )
 def test_number_of_keys_must_be_static():
     key = jax.random.key(0)
-    with pytest.raises(TypeError, match="random_split"):
+    with pytest.raises(TypeError, match=r"random_split|concrete values of integer type"):
         jax.jit(jax.random.split)(key, 3)
-    with pytest.raises(TypeError, match="random_split"):
+    with pytest.raises(TypeError, match=r"random_split|concrete values of integer type"):
         jax.jit(lambda k, x: jax.random.split(k, jnp.log2(x.shape[0]).astype(int)))(key, jnp.ones(8))
     assert jax.jit(lambda k, x: jax.random.split(k, int(np.log2(x.shape[0]))))(key, jnp.ones(8)).shape == (3,)
 
 
 @pytest.mark.claim(
     "one-key-under-vmap-repeats",
-    "Under `vmap` with one key for the whole batch every element draws the same number, and the key reuse check is silent.",
+    "Under `vmap` with one key for the whole batch the elements draw the same number, and the key reuse "
+    "check is silent.",
 )
 def test_one_key_under_vmap_repeats():
     draw = jax.vmap(lambda x, key: x + jax.random.normal(key), in_axes=(0, None))
@@ -720,7 +748,8 @@ def test_longer_split_begins_with_the_shorter():
 
 @pytest.mark.claim(
     "fold-in-and-split-overlap",
-    "`fold_in(key, i)` is the same key as `split(key, n)[i]`, so do only one of the two to a key; the key reuse check does not tell.",
+    "`fold_in(key, i)` is the same key as `split(key, n)[i]`, so do one or the other to a key; the key "
+    "reuse check does not tell.",
 )
 def test_fold_in_and_split_overlap():
     with jax.debug_key_reuse(True):
@@ -787,7 +816,8 @@ def test_key_reuse_check_is_in_the_key(counted):
 
 @pytest.mark.claim(
     "scan-can-carry-or-consume-keys",
-    "In `lax.scan`, a key that is split in the carry and keys that are scanned over both give other numbers in every step.",
+    "In `lax.scan`, a key that is split in the carry and keys that are scanned over both give other "
+    "numbers in each step.",
 )
 def test_scan_can_carry_or_consume_keys():
     def carried(key, _):

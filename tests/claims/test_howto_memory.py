@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import importlib.util
+import inspect
 import logging
 import os
 import pickle
@@ -41,28 +42,29 @@ def wave(x):
 
 @pytest.mark.claim(
     "memory-analysis-allocates-nothing",
-    "`memory_analysis` of a compiled program tells its bytes without running it, also for arrays that fit in no "
-    "memory.",
+    "`memory_analysis` of a compiled program tells its bytes without running it, also for arrays too large "
+    "for the memory.",
 )
 def test_memory_analysis_allocates_nothing():
     needed = analysis(lambda x: 2 * x, floats(2**22, 2**22))
     assert needed.argument_size_in_bytes == needed.output_size_in_bytes == 2**46
 
 
+@pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "peak-memory-leaves-temporaries-out",
     "On a CPU the `peak_memory_in_bytes` of `memory_analysis` is smaller than the temporary arrays it lists.",
 )
 def test_peak_memory_leaves_temporaries_out():
-    if jax.default_backend() != "cpu":
-        pytest.skip("not applicable: this is about the CPU")
     needed = analysis(lambda x: jnp.exp(-((x[:, None] - x[None, :]) ** 2)) @ x, floats(1000))
     assert needed.peak_memory_in_bytes < needed.temp_size_in_bytes
 
 
+@pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "fused-table-needs-no-memory",
-    "A table of n² numbers that is summed at once is never stored: the program needs less temporary memory than it.",
+    "A table of n² numbers that is summed at once need not be stored: the program takes less temporary "
+    "memory than the table.",
 )
 def test_fused_table_needs_no_memory():
     needed = analysis(lambda x: jnp.exp(-((x[:, None] - x[None, :]) ** 2)).sum(axis=1), floats(1000))
@@ -71,7 +73,8 @@ def test_fused_table_needs_no_memory():
 
 @pytest.mark.claim(
     "donation-shows-in-the-memory-analysis",
-    "The bytes of results that lie in donated arguments are `alias_size_in_bytes`; without donation there are none.",
+    "The bytes of results that lie in donated arguments are `alias_size_in_bytes`, which is 0 without "
+    "donation.",
 )
 def test_donation_shows_in_the_memory_analysis():
     assert analysis(wave, floats(1000), donate_argnums=0).alias_size_in_bytes == 4000
@@ -80,7 +83,7 @@ def test_donation_shows_in_the_memory_analysis():
 
 @pytest.mark.claim(
     "reducing-stacked-results-does-not-save-memory",
-    "The stacked results of a `scan` are stored in full even if only their maximum is used.",
+    "The stacked results of a `scan` are stored in full even if the program uses their maximum alone.",
 )
 def test_reducing_stacked_results_does_not_save_memory():
     def largest(x):
@@ -114,7 +117,7 @@ def test_checkpoint_saves_memory_in_a_scan():
 
 @pytest.mark.claim(
     "live-arrays-lists-what-is-held",
-    "`jax.live_arrays()` lists the arrays that the program still holds, and no longer those that it dropped.",
+    "`jax.live_arrays()` lists an array that the program still holds, and not one that it dropped.",
 )
 def test_live_arrays_lists_what_is_held():
     def has_it():
@@ -238,7 +241,8 @@ def test_inner_constants_show_in_the_text_only():
 
 @pytest.mark.claim(
     "captured-array-doubles-in-the-text",
-    "The lowered text of a function holds two characters for each byte of an array that it captured.",
+    "The lowered text of a function holds two characters for each byte of a `float32` array of different numbers that it "
+    "captured; of zeros or ones, however many, it holds a few characters.",
 )
 def test_captured_array_doubles_in_the_text():
     def length(size):
@@ -246,6 +250,8 @@ def test_captured_array_doubles_in_the_text():
         return len(jax.jit(lambda x: x * table.sum()).lower(1.0).as_text())
 
     assert length(20_000) - length(10_000) == pytest.approx(2 * 4 * 10_000, abs=100)
+    for uniform in (jnp.zeros(1_000_000), jnp.ones(1_000_000), jnp.full(1_000_000, 7, jnp.int8)):
+        assert len(jax.jit(lambda x, u=uniform: x * u).lower(1.0).as_text()) < 1000
 
 
 @pytest.mark.wrong_twin("captured-array-doubles-in-the-text")
@@ -496,8 +502,8 @@ def calls_of(program, host):
 
 @pytest.mark.claim(
     "pure-callback-runs-numpy-on-values",
-    "`jax.pure_callback` runs a Python function inside a jitted one at every call, with values, where calling "
-    "the function directly raises.",
+    "`jax.pure_callback` runs a Python function inside a jitted one at each call, with values, where "
+    "calling the function directly raises.",
 )
 def test_pure_callback_runs_numpy_on_values():
     def host(x):
@@ -528,7 +534,7 @@ def test_callback_gets_jax_arrays():
 
 @pytest.mark.claim(
     "unused-pure-callback-is-dropped",
-    "A `pure_callback` whose result nobody uses is never called; an `io_callback` or `debug.callback` is.",
+    "A `pure_callback` whose result is not used is not called; an `io_callback` or `debug.callback` is.",
 )
 def test_unused_pure_callback_is_dropped():
     pure, io, debug = Host(), Host(), Host()
@@ -545,7 +551,8 @@ def test_wrong_twin_unused_pure_callback_is_called():
 
 @pytest.mark.claim(
     "pure-callback-may-be-called-less-often",
-    "A `pure_callback` in a loop that gives it the same argument each time may be called once for all.",
+    "A `pure_callback` in a loop that gives it the same argument each time may be called less often than "
+    "the loop runs.",
 )
 def test_pure_callback_may_be_called_less_often():
     host = Host()
@@ -557,7 +564,7 @@ def test_pure_callback_may_be_called_less_often():
 
 @pytest.mark.claim(
     "io-callback-runs-as-written",
-    "An `io_callback` in a loop is called in every step, also if its argument stays the same.",
+    "An `io_callback` in a loop is called in each step, also if its argument stays the same.",
 )
 def test_io_callback_runs_as_written():
     host = Host()
@@ -625,6 +632,8 @@ def test_vmap_of_a_callback_needs_a_method():
     ],
 )
 def test_vmap_method_decides_what_the_function_gets(method, shapes):
+    if "vmap_method" not in inspect.signature(jax.pure_callback).parameters:
+        pytest.skip("not applicable: pure_callback has no vmap_method in this JAX")
     seen = []
 
     def host(a, b):
@@ -638,7 +647,7 @@ def test_vmap_method_decides_what_the_function_gets(method, shapes):
 
 @pytest.mark.claim(
     "vectorized-argument-is-gone",
-    "`pure_callback` has no argument `vectorized` any more: it is passed on to the Python function.",
+    "The argument `vectorized` of `pure_callback` is gone: it is passed on to the Python function.",
 )
 def test_vectorized_argument_is_gone():
     seen = []
@@ -682,6 +691,7 @@ def test_callback_error_has_no_cause(quiet):
     assert caught.value.__context__ is None
 
 
+@pytest.mark.measured("whether the call returns before its input is computed")
 @pytest.mark.claim(
     "callback-error-may-come-at-the-wait",
     "A call whose input is still being computed returns before its callback has failed: the error is raised by "
@@ -691,7 +701,7 @@ def test_callback_error_may_come_at_the_wait(quiet):
     returned = threading.Event()
 
     def refuse(_):
-        returned.wait(10)
+        returned.wait(0.5)
         raise ArithmeticError("mine")
 
     slow = jax.jit(lambda a: jax.lax.fori_loop(0, 10, lambda _, b: b @ a / 600, a)[0, 0])
@@ -699,10 +709,21 @@ def test_callback_error_may_come_at_the_wait(quiet):
     fails.lower(NUMBER).compile()
     a = jnp.ones((600, 600))
     slow(a).block_until_ready()
-    result = fails(slow(a))
-    returned.set()
-    with pytest.raises(jax.errors.JaxRuntimeError, match="mine"):
-        result.block_until_ready()
+
+    def error_comes():
+        returned.clear()
+        try:
+            result = fails(slow(a))
+        except RuntimeError:
+            return "at the call"
+        finally:
+            returned.set()
+        with pytest.raises(Exception, match="mine"):
+            result.block_until_ready()
+        return "at the wait"
+
+    # A race with the matrix products. Where the call itself waits, `refuse` gives up after half a second.
+    assert "at the wait" in (error_comes() for _ in range(5))
     jax.jit(lambda x: jax.debug.callback(lambda _: None, x))(
         1.0
     )  # or the error shows once more as Python ends

@@ -92,7 +92,7 @@ def test_jaxpr_of_a_dot_of_sums():
 
 @pytest.mark.claim(
     "every-jaxpr-variable-has-a-type",
-    "Every variable of a jaxpr is printed with its dtype and shape, as in `a:f32[2,3]`.",
+    "The variables of a jaxpr are printed with dtype and shape, as in `a:f32[2,3]`.",
     seeds="S001-11 S001-12 S001-16",
 )
 def test_every_jaxpr_variable_has_a_type():
@@ -104,7 +104,7 @@ def test_every_jaxpr_variable_has_a_type():
 
 @pytest.mark.claim(
     "jaxpr-may-have-no-inputs-and-no-outputs",
-    "A jaxpr may have no inputs at all, and no outputs at all.",
+    "A jaxpr can be without inputs, and without outputs.",
     seeds="S001-12",
 )
 def test_jaxpr_may_have_no_inputs_and_no_outputs():
@@ -145,7 +145,7 @@ def test_print_is_not_in_the_jaxpr(capsys):
 
 @pytest.mark.claim(
     "append-is-not-in-the-jaxpr",
-    "Appending to an outer list leaves no trace in the jaxpr; only the computation of the value is there.",
+    "Appending to an outer list is not in the jaxpr; the computation of the value is.",
     seeds="S001-21 S001-22",
 )
 def test_append_is_not_in_the_jaxpr():
@@ -199,12 +199,16 @@ def test_wrong_twin_make_jaxpr_and_call_trace_twice():
 
 @pytest.mark.claim(
     "jaxpr-names-no-device",
-    "A jaxpr does not say where it will run: it has no device or backend entry.",
+    "The jaxpr of a jitted function does not name the device that it will run on; `device_put` in the body names its own.",
     seeds="S001-15 S001-23",
 )
 def test_jaxpr_names_no_device():
-    (eqn,) = jax.make_jaxpr(jax.jit(_relu))(2.0).eqns
-    assert not {"device", "backend"} & set(eqn.params)
+    device = jax.devices()[-1]
+    for x in (2.0, jax.device_put(2.0, device)):
+        (eqn,) = jax.make_jaxpr(jax.jit(_relu))(x).eqns
+        assert not {"device", "backend"} & set(eqn.params)
+        assert "Device" not in str(jax.make_jaxpr(_relu)(x))
+    assert "Device" in str(jax.make_jaxpr(lambda x: jax.device_put(x, device))(2.0))
 
 
 @pytest.mark.claim(
@@ -253,7 +257,7 @@ def test_static_argument_is_no_input_of_the_jaxpr():
 
 @pytest.mark.claim(
     "make-jaxpr-needs-types-only",
-    "`make_jaxpr` accepts `jax.ShapeDtypeStruct` in place of arrays: types are all it needs.",
+    "`make_jaxpr` accepts `jax.ShapeDtypeStruct` in place of arrays: types are enough.",
     seeds="S003-23",
 )
 def test_make_jaxpr_needs_types_only():

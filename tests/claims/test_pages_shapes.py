@@ -44,8 +44,8 @@ def test_window_with_a_negative_start_is_not_written():
 
 @pytest.mark.claim(
     "window-with-a-plain-start-may-be-cut",
-    "With a plain number as start, as under `disable_jit`, some versions of JAX cut a window of `jax.ds` short "
-    "where others move it back; `lax.dynamic_slice` moves it back on all.",
+    "With a plain number as start, as under `disable_jit`, some versions of JAX cut a window of `jax.ds` "
+    "short where others move it back; `lax.dynamic_slice` moves it back.",
 )
 @needs_ds
 def test_window_with_a_plain_start_may_be_cut():

@@ -28,7 +28,7 @@ def test_nested_containers_are_arguments():
 
 @pytest.mark.claim(
     "parameters-travel-as-one-dict",
-    "A dict of parameters is one argument of a jitted affine map; its jaxpr has one input for every array "
+    "A dict of parameters is one argument of a jitted affine map; its jaxpr has one input for each array "
     "in it.",
     seeds="S002-45 S002-48 S002-100",
 )
@@ -46,8 +46,9 @@ def test_parameters_travel_as_one_dict():
 
 @pytest.mark.claim("strings-are-refused", "A string anywhere in a traced argument raises `TypeError`.")
 def test_strings_are_refused():
-    with pytest.raises(TypeError, match="str"):
-        jax.jit(lambda d: d["x"])({"x": X, "name": "sine"})
+    for argument in ({"x": X, "name": "sine"}, [X, ["sine"]], "sine", (X, {"a": ("",)})):
+        with pytest.raises(TypeError, match="str"):
+            jax.jit(lambda d: 1.0)(argument)
 
 
 @pytest.mark.claim(
@@ -70,7 +71,7 @@ def test_dicts_come_back_sorted():
 
 @pytest.mark.claim(
     "none-is-an-empty-tree",
-    "`None` is a container without leaves: it has no part in the program, and comes back from it as `None`.",
+    "`None` is a container without leaves: it is not part of the program, and comes back from it as `None`.",
 )
 def test_none_is_an_empty_tree():
     assert jax.tree_util.tree_leaves(None) == []
@@ -191,11 +192,17 @@ def test_registered_self_sees_changes():
 
 
 @pytest.mark.claim(
-    "results-must-be-arrays", "A result that is no array, number or container of them raises `TypeError`."
+    "results-must-be-arrays",
+    "A result that is not an array, a number or a container of them raises `TypeError`.",
 )
-def test_results_must_be_arrays():
-    with pytest.raises(TypeError, match="not a valid JAX type"):
-        jax.jit(lambda x: "done")(X)
+@pytest.mark.parametrize(
+    "result", ["done", b"done", object(), {1, 2}, len], ids=lambda result: type(result).__name__
+)
+def test_results_must_be_arrays(result):
+    with pytest.raises(TypeError, match="JAX type"):
+        jax.jit(lambda x: result)(X)
+    with pytest.raises(TypeError, match="JAX type"):
+        jax.jit(lambda x: {"a": [x, result]})(X)
 
 
 @pytest.mark.claim(
@@ -215,7 +222,7 @@ def test_gradient_has_the_structure_of_its_argument():
 
 @pytest.mark.claim(
     "aux-values-come-with-the-gradient",
-    "With `has_aux=True` the differentiated function may return extra values, in any structure, next to the "
+    "With `has_aux=True` the differentiated function may return extra values, such as a dict, next to the "
     "loss.",
     seeds="S002-17",
 )

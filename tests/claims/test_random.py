@@ -8,7 +8,7 @@ import pytest
 
 @pytest.mark.claim(
     "numpy-randomness-has-hidden-state",
-    "NumPy's generator changes with every draw: two draws differ.",
+    "NumPy's generator changes with each draw: two draws differ.",
     seeds="S002-29",
 )
 def test_numpy_randomness_has_hidden_state():
@@ -30,8 +30,7 @@ def test_wrong_twin_drawing_advances_the_key():
 
 @pytest.mark.claim(
     "split-gives-new-keys",
-    "Splitting a key gives keys whose draws differ from each other; the same key splits the same way every "
-    "time.",
+    "Splitting a key gives keys whose draws differ from each other; the same key splits the same way again.",
     seeds="S002-30 S002-31",
 )
 def test_split_gives_new_keys():
@@ -56,8 +55,8 @@ def test_one_split_gives_many_keys():
 
 @pytest.mark.claim(
     "seeds-above-32-bits-are-truncated",
-    "With 64-bit types off only the low 32 bits of a seed count: two seeds that differ above them give the "
-    "same key, without a warning.",
+    "With 64-bit types off the low 32 bits of a seed count: two seeds that differ above them give the same "
+    "key, without a warning.",
     seeds="S002-31",
 )
 def test_seeds_above_32_bits_are_truncated():
@@ -77,8 +76,8 @@ def test_jit_draws_the_same_numbers():
 
 @pytest.mark.claim(
     "closed-over-key-repeats-its-numbers",
-    "A key that is a constant of the jitted function gives the same numbers at every call; a key passed in "
-    "and split outside does not.",
+    "A key that is a constant of the jitted function gives the same numbers again at the next call; a key "
+    "passed in and split outside does not.",
     seeds="S002-30",
 )
 def test_closed_over_key_repeats_its_numbers():
@@ -104,7 +103,7 @@ def test_seed_may_be_traced():
 
 @pytest.mark.claim(
     "fold-in-takes-a-traced-step",
-    "`fold_in` derives a key from a key and a traced number, so a loop needs no list of keys.",
+    "`fold_in` derives a key from a key and a traced number, so a loop can do without a list of keys.",
 )
 def test_fold_in_takes_a_traced_step():
     runs = []
@@ -126,7 +125,8 @@ def test_vmap_over_keys_draws_for_each():
 
 @pytest.mark.claim(
     "typed-keys-refuse-arithmetic",
-    "A typed key is no number: adding to it raises `TypeError`, whereas a raw `uint32` key can be added to.",
+    "A typed key is not a number: adding to it raises `TypeError`, whereas a raw `uint32` key can be added "
+    "to.",
 )
 def test_typed_keys_refuse_arithmetic():
     with pytest.raises(TypeError):

@@ -96,7 +96,7 @@ def test_fast_path_takes_the_object_itself():
 
 @pytest.mark.claim(
     "unread-options-share-the-entry",
-    "`keep_unused` and `inline` are no part of the fast path's key: the same function wrapped with one of "
+    "`keep_unused` and `inline` are not part of the fast path's key: the same function wrapped with one of "
     "them runs the program of the first wrapper, although `lower()` shows another.",
 )
 @pytest.mark.parametrize("option", ["keep_unused", "inline"])
@@ -132,13 +132,15 @@ def test_user_context_is_in_the_key():
     "new-user-context-retraces-everything",
     "Making a user context makes every function that was compiled before trace and compile again.",
 )
-def test_new_user_context_retraces_everything():
+@pytest.mark.hostile("scalar", "empty", "bfloat16", "split", "jit", "vmap", "scan", "bound method")
+def test_new_user_context_retraces_everything(case):
     if not hasattr(jax, "make_user_context"):
         pytest.skip("not applicable: jax.make_user_context is not in this JAX")
     f, runs = jitted()
-    f(X), f(X)
+    x, called = case.array, case.place(f)
+    called(x), called(x)
     jax.make_user_context()
-    f(X)
+    called(x)
     assert len(runs) == 2
 
 
@@ -243,8 +245,8 @@ def test_wrong_twin_debug_callbacks_stay_on_the_fast_path():
 
 @pytest.mark.claim(
     "callback-in-a-cond-leaves-the-fast-path",
-    "A function with a `jax.debug.callback` in a branch of `cond` goes through Python at every call, also when "
-    "the branch does not run.",
+    "A function with a `jax.debug.callback` in a branch of `cond` goes through Python when it is warm, "
+    "also when the branch does not run.",
 )
 def test_callback_in_a_cond_leaves_the_fast_path():
     ran = []
@@ -262,7 +264,7 @@ def test_callback_in_a_cond_leaves_the_fast_path():
 
 @pytest.mark.claim(
     "vmap-of-jitted-works-in-python-each-time",
-    "A warm `vmap(jit(f))` works in Python at every call; a warm `jit(vmap(f))` stays on the fast path.",
+    "A warm `vmap(jit(f))` works in Python at each call; a warm `jit(vmap(f))` stays on the fast path.",
 )
 def test_vmap_of_jitted_works_in_python_each_time():
     outside, inside = jax.jit(jax.vmap(double)), jax.vmap(jax.jit(double))
@@ -303,7 +305,7 @@ def test_cache_size_counts_fast_path_entries(counted):
 
 @pytest.mark.claim(
     "persistent-cache-leaves-out-quick-programs",
-    "By default the persistent cache keeps only programs that took a second or more to compile.",
+    "By default the persistent cache leaves out a program that took less than a second to compile.",
 )
 def test_persistent_cache_leaves_out_quick_programs(tmp_path):
     program = "import jax; jax.jit(lambda x: x * 2)(1.0); print(jax.config.jax_persistent_cache_min_compile_time_secs)"
@@ -363,8 +365,8 @@ def test_function_must_have_a_hash():
 
 @pytest.mark.claim(
     "both-static-options-are-taken-as-written",
-    "With both `static_argnums` and `static_argnames` given, neither completes the other: a parameter that "
-    "is only numbered is traced when it is passed by keyword.",
+    "`static_argnums` and `static_argnames` given together do not complete each other: a parameter that "
+    "has a number and not a name there is traced when it is passed by keyword.",
 )
 def test_both_static_options_are_taken_as_written():
     kinds = []
@@ -564,7 +566,8 @@ def test_compiled_overlooks_weak_types():
 
 @pytest.mark.claim(
     "args-info-tells-what-is-donated",
-    "`args_info` of every stage holds shape, dtype and whether the argument is donated.",
+    "`args_info` of a lowered and of a compiled function holds shape, dtype and whether the argument is "
+    "donated.",
 )
 def test_args_info_tells_what_is_donated():
     lowered = jax.jit(lambda x, y: x + y, donate_argnums=0).lower(X, 1.0)

@@ -20,12 +20,16 @@ def test_integers_wrap_around():
 
 @pytest.mark.claim(
     "division-by-zero-is-silent",
-    "Dividing by zero, the square root of −1 and the like give `inf` or `nan` without a warning.",
+    "Dividing a float by zero, the square root of −1 and the like give `inf` or `nan`, and dividing an integer by zero "
+    "with `//` gives an ordinary number, without a warning.",
 )
-def test_division_by_zero_is_silent():
+def test_division_by_zero_is_silent(recwarn):
     quotient, root = jax.jit(lambda x: (x / 0, jnp.sqrt(-x)))(1.0)
     assert jnp.isinf(quotient)
     assert jnp.isnan(root)
+    for divide in (lambda a, b: a // b, jax.jit(lambda a, b: a // b)):
+        assert divide(jnp.int32(7), jnp.int32(0)).dtype == jnp.int32
+    assert not recwarn.list
 
 
 @pytest.mark.claim(
@@ -94,18 +98,42 @@ def test_switch_index_is_clamped():
 
 
 @pytest.mark.claim(
-    "cond-takes-any-number", "`lax.cond` takes any number as its condition: what is not zero counts as true."
+    "cond-takes-any-number",
+    "`lax.cond` takes a Python integer or float as its condition, or NumPy's: what is not zero counts as true, `nan` too; a "
+    "complex number or a `bfloat16` is refused.",
 )
-def test_cond_takes_any_number():
-    assert [int(lax.cond(p, lambda: 1, lambda: 0)) for p in (1.5, -1, 0.0)] == [1, 1, 0]
+@pytest.mark.parametrize(
+    ("number", "taken"),
+    [
+        (1.5, 1),
+        (-1, 1),
+        (0.0, 0),
+        (-0.0, 0),
+        (np.nan, 1),
+        (np.int8(-1), 1),
+        (np.uint32(7), 1),
+        (np.float16(0), 0),
+    ],
+)
+def test_cond_takes_any_number(number, taken):
+    assert lax.cond(number, lambda: 1, lambda: 0) == taken
+    assert jax.jit(lambda p: lax.cond(p, lambda: 1, lambda: 0))(number) == taken
+    for refused in (1j, jnp.bfloat16(1)):
+        with pytest.raises(TypeError):
+            lax.cond(refused, lambda: 1, lambda: 0)
 
 
 @pytest.mark.claim(
     "unlike-branch-numbers-are-unified",
-    "A Python number in one branch and a `float32` in the other are unified, without an error.",
+    "A Python float in one branch of `cond` and a `float32` in the other are unified without an error, and so are a "
+    "Python integer and an `int32`; a Python float and a `bfloat16` are not.",
 )
 def test_unlike_branch_numbers_are_unified():
     assert lax.cond(True, lambda: 1.0, lambda: jnp.float32(2)).dtype == jnp.float32
+    assert lax.cond(True, lambda: 1, lambda: jnp.int32(2)).dtype == jnp.int32
+    for number, other in ((1.0, jnp.bfloat16(2)), (1, jnp.float32(2)), (1, jnp.int8(2))):
+        with pytest.raises(TypeError):
+            lax.cond(True, lambda number=number: number, lambda other=other: other)
 
 
 @pytest.mark.claim(
@@ -196,7 +224,8 @@ def test_casts_to_integers_saturate():
 
 @pytest.mark.claim(
     "in-place-numpy-change-is-seen",
-    "A NumPy argument changed between calls is read anew at every call: only its type is cached.",
+    "A NumPy argument changed between calls is read anew by the next call: its type is cached, and not its "
+    "values.",
 )
 def test_in_place_numpy_change_is_seen():
     f = jax.jit(lambda x: x * 2)
@@ -208,8 +237,7 @@ def test_in_place_numpy_change_is_seen():
 
 @pytest.mark.claim(
     "deleted-global-goes-unnoticed",
-    "A global that was deleted or set to `None` after the first call still works for signatures already "
-    "compiled.",
+    "A global that was set to `None` after the first call still works for signatures already compiled.",
     seeds="S002-82",
 )
 def test_deleted_global_goes_unnoticed():

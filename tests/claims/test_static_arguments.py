@@ -1,6 +1,7 @@
 """Static arguments: values that Python sees while tracing, and that the cache is keyed on."""
 
 import functools
+import math
 from dataclasses import dataclass
 
 import jax
@@ -14,7 +15,8 @@ def _poly(x, y):
 
 @pytest.mark.claim(
     "static-value-is-not-traced",
-    "A static argument reaches the body as the very Python value that you passed, not as any kind of tracer.",
+    "A static argument reaches the body as a plain Python value and not as a tracer: the value of the call that was "
+    "traced, which is equal to yours.",
     seeds="S000-32 S001-37 S003-21",
 )
 def test_static_value_is_not_traced(capsys):
@@ -25,6 +27,8 @@ def test_static_value_is_not_traced(capsys):
 
     f(2.0, n=5.0)
     assert capsys.readouterr().out == "float 5.0 True False\n"
+    assert math.copysign(1, f(1.0, n=0.0)) == 1
+    assert math.copysign(1, f(1.0, n=-0.0)) == 1  # the program of 0.0, which is equal
 
 
 @pytest.mark.wrong_twin("static-value-is-not-traced")
@@ -132,7 +136,8 @@ def test_jit_with_options_decorates():
 
 @pytest.mark.claim(
     "jit-the-branch-keep-the-decision",
-    "Jit the expensive branch only and decide in plain Python: that works for all values, with one trace.",
+    "Jit the expensive branch and decide in plain Python: that works for values of one dtype with one "
+    "trace, `inf` and negative ones included.",
     seeds="S000-28 S000-30",
 )
 def test_jit_the_branch_keep_the_decision():
@@ -148,6 +153,8 @@ def test_jit_the_branch_keep_the_decision():
 
     assert (f(2, 5), f(3, 4), f(2, -1)) == (9, 13, 3)
     assert len(runs) == 1
+    assert (f(2.0, 5.0), f(-3.0, 0.5), f(2.0, -0.0), f(1.0, math.inf)) == (9.0, 9.5, 2.0, math.inf)
+    assert len(runs) == 2
 
 
 @pytest.mark.claim(
@@ -302,13 +309,14 @@ def test_unknown_static_name_is_refused_early():
     "A `static_argnums` beyond the parameters raises `ValueError` when you wrap, not when you call.",
 )
 def test_static_number_out_of_range_is_refused_early():
-    with pytest.raises(ValueError, match="static_argnums"):
-        jax.jit(lambda x: x, static_argnums=3)
+    for number in (1, 3, -2, (0, 5)):
+        with pytest.raises(ValueError, match="static_argnums"):
+            jax.jit(lambda x: x, static_argnums=number)
 
 
 @pytest.mark.claim(
     "strings-and-functions-can-be-static",
-    "Strings and functions cannot be traced, but can be passed as static arguments.",
+    "Strings and plain functions are refused as traced arguments, and can be passed as static ones.",
 )
 def test_strings_and_functions_can_be_static():
     def f(x, op, name):

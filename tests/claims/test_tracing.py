@@ -38,7 +38,7 @@ def test_wrong_twin_first_call_runs_on_values():
 
 @pytest.mark.claim(
     "first-call-lowers-and-compiles-too",
-    "A first call traces, lowers and compiles; a second does none of it: warm-up is more than tracing.",
+    "A first call traces, lowers and compiles; a second does not: warm-up is more than tracing.",
     seeds="S000-05 S001-02 S001-03 S001-07 S001-08 S001-09 S001-10 S001-36",
 )
 def test_first_call_lowers_and_compiles_too(counted):
@@ -72,17 +72,18 @@ def test_tracer_knows_shape_and_dtype():
 
 @pytest.mark.claim(
     "tracer-prints-dtype-and-shape",
-    "Printing an argument inside a jitted function shows `JitTracer(float32[3,4])`: a dtype and a shape.",
+    "Printing an argument inside a jitted function shows a dtype and a shape, such as `float32[3,4]`, and not values.",
     seeds="S000-07 S003-01 S003-02",
 )
 def test_tracer_prints_dtype_and_shape(capsys):
     jax.jit(lambda x: (print(x), x)[1])(np.ones((3, 4), np.float32))
-    assert capsys.readouterr().out == "JitTracer(float32[3,4])\n"
+    assert "float32[3,4]" in capsys.readouterr().out
 
 
 @pytest.mark.claim(
     "old-traced-form-is-no-longer-printed",
-    "No tracer prints as `Traced<ShapedArray(...)>` any more, the form that older tutorials show.",
+    "Tracers under jit, `grad` and `vmap` no longer print as `Traced<ShapedArray(...)>`, the form that "
+    "older tutorials show.",
     seeds="S003-02",
 )
 def test_old_traced_form_is_no_longer_printed():
@@ -105,12 +106,8 @@ def test_weak_type_shows_as_a_tilde():
     forms = []
     f = jax.jit(lambda x: (forms.append(repr(x)), x)[1])
     f(2), f(2.0), f(np.float32(2)), f(True)
-    assert forms == [
-        "JitTracer(~int32[])",
-        "JitTracer(~float32[])",
-        "JitTracer(float32[])",
-        "JitTracer(bool[])",
-    ]
+    assert ["~" in form for form in forms] == [True, True, False, False]
+    assert "~int32[]" in forms[0]
 
 
 @pytest.mark.claim(
@@ -141,19 +138,22 @@ def test_only_a_new_length_speaks_again(capsys):
 
 @pytest.mark.claim(
     "one-trace-serves-all-values",
-    "One trace stands for every array of its shape and dtype: other values reuse it.",
+    "One trace serves every value of an array of its shape, dtype, weak type and sharding.",
     seeds="S001-29 S001-30 S001-32 S003-04",
 )
-def test_one_trace_serves_all_values():
+@pytest.mark.hostile("scalar", "empty", "uniform", "bfloat16", "int8", "complex", "split", "committed")
+def test_one_trace_serves_all_values(case):
     runs = []
-    f = jax.jit(lambda x: (runs.append(1), x * 2)[1])
-    assert [float(f(v)) for v in np.array([1, -3, np.inf], np.float32)] == [2, -6, np.inf]
+    f = jax.jit(lambda x: (runs.append(1), x + x)[1])
+    x = case.array
+    for other in (x, -x, x + x, x - x):
+        assert np.array_equal(f(other), np.asarray(other) + np.asarray(other))
     assert runs == [1]
 
 
 @pytest.mark.claim(
     "kept-lambda-is-cached",
-    "A jitted lambda that you keep in a name is traced once and reused like any other function.",
+    "A jitted lambda that you keep in a name is traced once and reused like a named function.",
     seeds="S000-04",
 )
 def test_kept_lambda_is_cached():
@@ -237,7 +237,8 @@ def test_wrong_twin_np_is_recorded():
 
 @pytest.mark.claim(
     "compile-time-eval-computes-while-tracing",
-    "`jax.ensure_compile_time_eval()` lets `jnp` compute constants while tracing: only values are recorded.",
+    "`jax.ensure_compile_time_eval()` lets `jnp` compute constants while tracing: the value is recorded, "
+    "and not the operation.",
 )
 def test_compile_time_eval_computes_while_tracing():
     seen = []
@@ -335,7 +336,7 @@ def test_remainder_is_an_integer_its_comparison_a_bool():
 
 @pytest.mark.claim(
     "float64-argument-is-traced-as-float32",
-    "By default a NumPy float64 argument is traced as float32 and the result is float32, with no warning.",
+    "By default a NumPy float64 argument is traced as float32 and the result is float32, without a warning.",
     seeds="S000-03 S000-08 S003-01",
 )
 def test_float64_argument_is_traced_as_float32():
@@ -358,7 +359,8 @@ def test_transposing_a_vector_changes_nothing():
 
 @pytest.mark.claim(
     "disable-jit-runs-the-body-on-values",
-    "Under `jax.disable_jit()` the body runs at every call, on values instead of tracers.",
+    "Under `jax.disable_jit()`, without `vmap` or `grad` around it, the body runs at each call, on values "
+    "instead of tracers.",
 )
 def test_disable_jit_runs_the_body_on_values():
     seen = []

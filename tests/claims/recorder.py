@@ -1,0 +1,144 @@
+"""Records the verdict on each claim: holds, does not hold, measured or not applicable, with the reason."""
+
+import ast
+import hashlib
+import json
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+import jax
+import numpy
+import pytest
+from hostile import CannotRun
+
+# From the verdict that decides about a claim of several cases to the one that yields to all others.
+RANK = ["does not hold", "measured", "holds", "not applicable"]
+
+
+class Recorder:
+    """Keeps the verdict on each claim.
+
+    A claim whose verdict is recorded and whose experiment has not changed since is not run again: an interrupted
+    run goes on where it stopped.
+    """
+
+    def __init__(self, path):
+        self.path, self.claims, self.running, self.verdicts = path, {}, {}, {}
+        old = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        if old.get("jax") == jax.__version__:
+            self.claims = old["claims"]
+
+    def pytest_collection_modifyitems(self, config, items):
+        markers = {item: item.get_closest_marker("claim") for item in items}
+        names = {item: marker.args[0] for item, marker in markers.items() if marker}
+        now = {}  # of all files, also where only some of them are run
+        for path in Path(__file__).parent.glob("test_*.py"):
+            now |= digests(path)
+        self.claims = {n: c for n, c in self.claims.items() if c["digest"] == now.get(n)}
+        # Wrong twins are no claims: the tests of the project run them, and this records nothing of them.
+        waiting = [item for item in items if item in names and names[item] not in self.claims]
+        config.hook.pytest_deselected(items=[item for item in items if item not in waiting])
+        items[:] = waiting
+        for item in waiting:
+            self.running.setdefault(names[item], set()).add(item.nodeid)
+        self.digests = now
+        self._write()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        report = yield
+        name = item.get_closest_marker("claim").args[0]
+        if report.when == "call" or not report.passed:
+            cases = [self.verdicts.get(name, ["not applicable", ""]), verdict_of(report, item, call.excinfo)]
+            # A claim with several cases holds when all those that can be run hold.
+            self.verdicts[name] = min(reversed(cases), key=lambda verdict: RANK.index(verdict[0]))
+        if report.when == "teardown":
+            self.running[name].discard(item.nodeid)
+            if not self.running[name]:
+                verdict, reason = self.verdicts[name]
+                self.claims[name] = {"digest": self.digests[name], "verdict": verdict, "reason": reason}
+                self._write()
+        return report
+
+    def _write(self):
+        machine = {"jax": jax.__version__, "numpy": numpy.__version__, "python": platform.python_version()}
+        machine["device"] = jax.devices()[0].device_kind
+        text = json.dumps({**machine, "claims": self.claims}, indent=1, sort_keys=True, ensure_ascii=False)
+        temporary = self.path.with_suffix(".part")
+        temporary.write_text(text, "utf-8")
+        temporary.replace(self.path)  # an interruption leaves the old record or the new one, never half of it
+
+
+def digests(path):
+    """Return what changes when an experiment of the file changes, by the id of its claim.
+
+    That is its code, what the experiments of the file share, and what all files share; neither the words of the
+    claim nor the imports.
+    """
+    here = [Path(__file__).with_name(name) for name in ("conftest.py", "hostile.py")]
+    source = path.read_text("utf-8")
+    nodes = ast.parse(source).body
+    tests = [node for node in nodes if getattr(node, "name", "").startswith("test_")]
+    left_out = [*tests, *(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))]
+    if ast.get_docstring(ast.parse(source)):
+        left_out.append(nodes[0])
+    shared = [_text(source, node) for node in nodes if node not in left_out]
+    common = "\n".join([*map(Path.read_text, here), *shared])
+    found = {}
+    for test in tests:
+        claims = [d for d in test.decorator_list if getattr(getattr(d, "func", None), "attr", "") == "claim"]
+        parts = [_text(source, node) for node in [*test.decorator_list, test] if node not in claims]
+        for claim in claims:
+            text = "\n".join([common, *parts])
+            found[ast.literal_eval(claim.args[0])] = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return found
+
+
+def _text(source, node):
+    return ast.get_source_segment(source, node) or ""
+
+
+# Errors of an experiment that cannot be set up on this JAX, or this machine; they say nothing about the sentence.
+_SETUP = (CannotRun, ImportError, AttributeError, OSError, subprocess.SubprocessError)
+_LACKS = re.compile(
+    r"unexpected keyword argument|Unrecognized config option|new enum value must be|register_dataclass\(\) missing"
+)
+
+
+def verdict_of(report, item, excinfo):
+    """Return the verdict and its reason, without what differs from run to run."""
+    measured = item.get_closest_marker("measured")
+    if report.passed:
+        return ["measured" if measured else "holds", ""]
+    if report.skipped:
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        return ["not applicable", reason.removeprefix("not applicable: ")]
+    error = clean(excinfo.exconly().splitlines()[0].removeprefix("hostile."))
+    if report.when != "call" or isinstance(excinfo.value, _SETUP) or _LACKS.search(error):
+        return ["not applicable", f"the experiment could not be run: {error}"]
+    reason = clean(_what_failed(report))
+    return ["measured", f"not seen: {reason}"] if measured else ["does not hold", reason]
+
+
+def _what_failed(report):
+    """Return the statement that failed, and what was there instead."""
+    entries = getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", [])
+    lines = [line.strip() for entry in entries[-1:] for line in entry.lines]
+    message = [line[1:].strip() for line in lines if line.startswith("E ")]
+    message = [
+        line for line in message if not line.startswith(("For simplicity", "----"))
+    ]  # JAX on its frames
+    message = message or str(report.longrepr).splitlines()
+    error = message[-1] if message[0].endswith("(most recent call last):") else message[0]
+    error = next((line for line in message if line.startswith("Actual message:")), error)  # of `match=`
+    statement = [line for line in lines if not line.startswith(("E ", "raise "))][:1]
+    error = error.removeprefix("AssertionError: ").removeprefix("assert ")
+    return " – here: ".join([*statement, error])
+
+
+def clean(text):
+    """Return the text without paths and addresses, and not too long for a table."""
+    text = re.sub(r"0x[0-9a-f]+", "0x...", re.sub(r"(/[\w.+-]+){2,}/", "", text))
+    return text if len(text) <= 200 else text[:200].rsplit(" ", 1)[0] + " ..."
