@@ -123,7 +123,7 @@ def test_status_is_also_data():
     status = json.loads((HTML / "status.json").read_text("utf-8"))
     executed = {row["page"]: row for row in status["pages"]}
     assert {p.removesuffix(".html") for p in LESSONS} <= set(executed)
-    assert all(row["cells"] > 0 and row["seconds"] > 0 for row in executed.values())
+    assert all(row["cells"] > 0 for row in executed.values())
     assert status["environment"]["devices"]
 
 
