@@ -65,10 +65,10 @@ class _Local(threading.local):
 
 
 _local = _Local()
-# Lists that collect events: of this thread, and of this task of asyncio.
-_open: ContextVar[tuple[list[Event], ...]] = ContextVar("jitguide_open", default=())
+# Lists that collect events: of this thread, and of this task of asyncio. `watch` uses both without a call.
+OPEN: ContextVar[tuple[list[Event], ...]] = ContextVar("jitguide_open", default=())
 _lock = threading.Lock()
-_work: dict[str, int] = {}  # function -> how many phases ended, in all threads
+WORK: dict[str, int] = {}  # function -> how many phases ended, in all threads
 _verdict: bool | None = None  # of the self-test; None until it has run
 
 
@@ -83,11 +83,11 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
         name = _plain_name(str(details.get("fun_name", "")))
         if phase == "trace" and _was_reused(name):
             return
-        _work[name] = _work.get(name, 0) + 1
+        WORK[name] = WORK.get(name, 0) + 1
         if phase == "compile":
             phase, _local.cache_hit = ("read" if _local.cache_hit else "compile"), False
         shapes, _local.shapes = (_local.shapes, "") if phase in ("compile", "read") else ("", _local.shapes)
-        if not (lists := _open.get()):
+        if not (lists := OPEN.get()):
             return
         seen = Event(phase, name, float(seconds), _your_line(), shapes)
         for events in lists:
@@ -154,17 +154,12 @@ def ensure_listening() -> None:
 def recording() -> Iterator[list[Event]]:
     """Collect the events of this thread, or of this task of asyncio, in a list while the block runs."""
     events: list[Event] = []
-    _open.set((*_open.get(), events))
+    OPEN.set((*OPEN.get(), events))
     try:
         yield events
     finally:
         # By identity: two empty lists are equal, and blocks may close in another order than they opened.
-        _open.set(tuple(other for other in _open.get() if other is not events))
-
-
-def open_lists() -> ContextVar[tuple[list[Event], ...]]:
-    """Return the variable with the open lists; for callers that cannot afford a context manager."""
-    return _open
+        OPEN.set(tuple(other for other in OPEN.get() if other is not events))
 
 
 class _Shapes(logging.Filter):
@@ -209,14 +204,9 @@ def reported_name(fun: Callable[..., Any]) -> str:
     return getattr(fun, "__name__", UNNAMED)
 
 
-def work_on(function: str) -> int:
-    """Return a number that grows with each phase that JAX does for functions of this name in any thread."""
-    return _work.get(function, 0)
-
-
 def all_work() -> dict[str, int]:
     """Return that number for each name that JAX reported since this module listens."""
-    return dict(_work)
+    return dict(WORK)
 
 
 def can_count() -> bool:
@@ -236,7 +226,7 @@ def _self_test() -> bool | None:
     def jitguide_self_test() -> int:
         return 0
 
-    token = _open.set(())
+    token = OPEN.set(())
     try:
         with recording() as events, jax.log_compiles(False), jax.explain_cache_misses(False):
             jax.jit(jitguide_self_test).trace().lower().compile()
@@ -244,6 +234,6 @@ def _self_test() -> bool | None:
     except Exception:
         return None  # such as inside `jax.no_tracing()`: nothing was learned, so test again later
     finally:
-        _open.reset(token)
+        OPEN.reset(token)
     phases = [e.phase.replace("read", "compile") for e in events if e.function == "jitguide_self_test"]
     return sorted(phases) == ["compile", "lower", "trace"]

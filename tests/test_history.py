@@ -7,6 +7,8 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
+from types import SimpleNamespace
+
 import pytest
 
 from jitguide import watch
@@ -260,7 +262,8 @@ def test_a_hit_while_another_thread_compiles_another_kind_stays_a_hit():
     f = watch(jax.jit(lambda x: x + 9))
     f(ones(3))
     history, work = f._history, iter((0, 1, 1))
+    other = SimpleNamespace(get=lambda name, default: next(work))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jitguide._monitoring.work_on", lambda name: next(work))
+        patch.setattr("jitguide._watch.watch._WORK", other)
         f(ones(3))
     assert (f.last.outcome, len(history._known)) == (HIT, 1)

@@ -98,6 +98,11 @@ class CallLog(Displayed):
         names = ("_seconds", "_codes", "_work", "_idle", "_notes", "__name__")
         return CallLog, (), {name: getattr(self, name) for name in names}
 
+    def _add_hit(self, seconds: float) -> None:
+        with self._lock:
+            self._seconds.append(seconds)
+            self._codes.append(_HIT)
+
     def _add_idle(self, seconds: float, why: Reason | None = None) -> None:
         """Note a call that was a hit or, with a reason, left the fast path."""
         with self._lock:

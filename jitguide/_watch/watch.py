@@ -32,6 +32,7 @@ _OUTCOMES: dict[str, Outcome] = {
 _IDLE = ("no fast path", "failed first call")
 _KEPT = "the program is kept. The error came when it ran."
 _MAY_BE_KEPT = "whether a program was made is not known."
+_OPEN, _WORK = _monitoring.OPEN, _monitoring.WORK
 
 
 @overload
@@ -94,7 +95,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self._static = tuple(static)
         self._jitted = jitted_in(fn)  # by `jax.jit` itself: `fn`, or inside of it
         self._entered = Entered()
-        self._entry = None if self._jitted is fn else entry_of(fn, self._observe, self._entered)
+        self._entry = None if self._jitted is fn else entry_of(fn, lambda *args, **kwargs: self._observe(args, kwargs), self._entered)
         self._size: Callable[[], int | None] = _jax.fast_path_size(self._jitted) or (lambda: None)
         self._notes = () if self._size() is not None else (_jax.NO_FAST_PATH,)
         functools.update_wrapper(self, fn, updated=())
@@ -115,7 +116,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if not _jax.at_top_level():
             return cast(R, self._transformed(_jax.transformation(), args, kwargs))
-        return cast(R, self._entry(*args, **kwargs) if self._entry else self._observe(*args, **kwargs))
+        return cast(R, self._entry(*args, **kwargs) if self._entry else self._observe(args, kwargs))
 
     def _transformed(self, by: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function under `vmap` or `grad`, and record that if it did any work; inside a trace, only call it."""
@@ -130,31 +131,31 @@ class Watched(CallLog, Stand, Generic[P, R]):
             self._add(outcome, perf_counter() - start, phases, why)
         return out
 
-    def _observe(self, *args: Any, **kwargs: Any) -> Any:
+    def _observe(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the jitted function and record that."""
         if not self._can_count:
             self._can_count = _monitoring.can_count()
-        opened, events = _monitoring.open_lists(), list[_monitoring.Event]()
-        size, learned, work = self._size(), self._history.count, _monitoring.work_on(self._name)
-        token = opened.set((*opened.get(), events))
+        # A hit has to stay cheap, so nothing here calls more than it must.
+        events: list[_monitoring.Event] = []
+        size, learned, work = self._size(), self._history.count, _WORK.get(self._name, 0)
+        token = _OPEN.set((*_OPEN.get(), events))
         start = perf_counter()
         try:
             out = self._jitted(*args, **kwargs)
         except BaseException as error:
             seconds = perf_counter() - start
-            opened.reset(token)
+            _OPEN.reset(token)
             self._record(args, kwargs, events, seconds, _Before(size, learned, work), error)
             raise
         seconds = perf_counter() - start
-        opened.reset(token)
-        # A hit has to stay cheap: its arguments are looked at only where they may have no fast path. The first
-        # one always is, for the function may have been compiled before it was watched.
-        first = self._can_count and not self._seconds
-        changed = size != self._size() or work != _monitoring.work_on(self._name)
-        if first or events or changed or jax.config.jax_disable_jit or not self._can_count:
+        _OPEN.reset(token)
+        # The arguments are looked at only where they may have no fast path. Those of the first call always
+        # are, because the function may have been compiled before it was watched.
+        changed = events or size != self._size() or work != _WORK.get(self._name, 0)
+        if changed or not (self._seconds and self._can_count) or jax.config.jax_disable_jit:
             self._record(args, kwargs, events, seconds, _Before(size, learned, work))
         elif not self._history.has_slow:
-            self._add_idle(seconds)
+            self._add_hit(seconds)
         elif (outline := outline_of(args, kwargs, self._values)) in self._history.outlines:
             self._add_idle(seconds, self._history.outlines[outline])
         else:
@@ -209,7 +210,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         first, self._worked = not self._worked, True
         asked = outcome is not None or grown or first
         slow = asked and self._has_effects(args, kwargs)
-        busy = outcome is None and before.work != _monitoring.work_on(self._name)
+        busy = outcome is None and before.work != _WORK.get(self._name, 0)
         if outcome is None and not (busy or grown or slow or self._history.is_slow(now)):
             if first or not self._seconds:
                 self._history.note(now)
