@@ -29,11 +29,12 @@ def load(folder: Path = FOLDER) -> dict[str, Claim]:
     found = {}
     for path in sorted(folder.glob("test_*.py")):
         source = path.read_text("utf-8")
+        lines = source.splitlines()
         for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef) and "claim" in (markers := _markers(node)):
                 name, sentence, seeds = markers["claim"]
-                others = [d for d in node.decorator_list if "pytest.mark.claim(" not in ast.unparse(d)]
-                parts = [*("@" + _text(source, d) for d in others), _text(source, node)]
+                shown = [d for d in node.decorator_list if not lines[d.lineno - 1].startswith("@pytest.mark.claim(")]
+                parts = ["\n".join(lines[part.lineno - 1 : part.end_lineno]) for part in (*shown, node)]
                 rests_on = " ".join(
                     words.format(*markers[kind]) for kind, words in _RESTS_ON.items() if kind in markers
                 )
@@ -42,10 +43,6 @@ def load(folder: Path = FOLDER) -> dict[str, Claim]:
                     name, sentence, topic_of(path), code, tuple(seeds.split()), path, rests_on
                 )
     return found
-
-
-def _text(source: str, node: ast.AST) -> str:
-    return ast.get_source_segment(source, node) or ""
 
 
 _RESTS_ON = {"platform": "A property of the backend {}.", "measured": "Depends on the machine: {}."}
