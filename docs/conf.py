@@ -25,6 +25,7 @@ version = release = re.search(
 language = "en"
 
 extensions = [
+    "_ext.unused",  # before MyST-NB, which it keeps from a slow import
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.doctest",
