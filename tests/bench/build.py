@@ -19,7 +19,7 @@ from _bench import arguments, exit_code, write
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 TARGET, STOCK_TARGET = 1.3, 0.7
-QUICK_PAGES = ("index", "learn/shapes", "learn/purity", "howto/timing", "howto/devices")
+QUICK_PAGES = ("index", "learn/index", "howto/index", "learn/shapes", "learn/purity", "howto/timing", "howto/devices")
 STOCK = f"""
 from pathlib import Path
 __file__ = {str(DOCS / "conf.py")!r}
@@ -27,6 +27,7 @@ exec(compile(Path(__file__).read_text("utf-8"), __file__, "exec"))
 extensions = [name for name in extensions if not name.startswith("_ext.")] + ["_ext.directives", "_ext.claims"]
 del nb_custom_formats, guide_store
 nb_execution_mode, nb_execution_timeout = "cache", 600
+html_theme_options, html_sidebars = dict(), dict()
 html_static_path, templates_path, html_css_files, html_js_files, html_logo, html_favicon = [], [], [], [], None, None
 """
 
