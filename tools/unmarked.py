@@ -64,7 +64,9 @@ _END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`*(\[{])")
 
 def rules(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of each sentence of a page that states a rule without a mark."""
-    states_facts = path.parent.name in {"learn", "howto", "reference", "about"} or path.name == "ten-minutes.md"
+    states_facts = (
+        path.parent.name in {"learn", "howto", "reference", "about"} or path.name == "ten-minutes.md"
+    )
     if not states_facts or path.name in _ABOUT_THE_GUIDE:
         return
     for lines, box in _paragraphs(path.read_text("utf-8")):
