@@ -1,7 +1,7 @@
-"""Send sequences of many lengths through few compiled programs: sort them into buckets, pad, and mask.
+"""Send sequences of many lengths through a jitted function with few compiles: sort them into buckets, pad, and mask.
 
-Run it with `python bucketed_batches.py`. It prints, for three ways to choose the padded length, how many
-programs were compiled, how much of the work was padding, and the seconds; then it checks every result against
+Run it with `python bucketed_batches.py`. It prints, for three ways to choose the padded length, how
+often JAX compiled, how much of the work was padding, and the seconds; then it checks every result against
 NumPy. Put your own function in the place of `score`, and keep its mask.
 """
 
@@ -33,7 +33,9 @@ def batches(sequences, padded_length):
     for length, places in places_of.items():
         for start in range(0, len(places), ROWS):
             chosen = places[start : start + ROWS]
-            batch = np.zeros((ROWS, length), np.float32)  # the last batch has rows of padding as well
+            batch = np.zeros(
+                (ROWS, length), np.float32
+            )  # the last batch has rows of padding as well
             counts = np.ones(ROWS, np.int32)
             for row, place in enumerate(chosen):
                 counts[row] = len(sequences[place])
@@ -47,7 +49,9 @@ def run(sequences, padded_length):
     watched, results, entries = watch(score), np.zeros(len(sequences)), 0
     start = time.perf_counter()
     for places, batch, counts in batches(sequences, padded_length):
-        results[places] = np.asarray(watched(batch, counts))[: len(places)]  # JAX would compile this slice
+        results[places] = np.asarray(watched(batch, counts))[
+            : len(places)
+        ]  # JAX would compile this slice
         entries += batch.size
     seconds = time.perf_counter() - start
     padding = 1 - sum(map(len, sequences)) / entries
@@ -57,27 +61,40 @@ def run(sequences, padded_length):
 def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number. Give one, such as 500.")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a positive whole number. Give one, such as 500."
+        )
     return int(text)
 
 
 def main(arguments=None):
     """Compare three policies on the same sequences, and check what they give."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--sequences", type=positive, default=800, help="number of sequences (default: %(default)s)"
+        "--sequences",
+        type=positive,
+        default=800,
+        help="number of sequences (default: %(default)s)",
     )
     parser.add_argument(
-        "--longest", type=positive, default=200, help="length of the longest (default: %(default)s)"
+        "--longest",
+        type=positive,
+        default=200,
+        help="length of the longest (default: %(default)s)",
     )
     options = parser.parse_args(arguments)
 
     rng = np.random.default_rng(0)
-    lengths = (1 + (options.longest - 1) * rng.random(options.sequences) ** 2).astype(int)  # most are short
+    lengths = (
+        1 + (options.longest - 1) * rng.random(options.sequences) ** 2
+    ).astype(int)  # most are short
     sequences = [rng.normal(size=n).astype(np.float32) for n in lengths]
-    expected = np.array([np.log(np.sum(np.exp(sequence))) for sequence in sequences])
+    expected = np.array(
+        [np.log(np.sum(np.exp(sequence))) for sequence in sequences]
+    )
 
     policies = {
         "multiples of 16": lambda n: -(-n // 16) * 16,
@@ -87,13 +104,18 @@ def main(arguments=None):
     print("padded to        compiles  padding  seconds")
     for name, padded_length in policies.items():
         results, compiles, padding, seconds = run(sequences, padded_length)
-        print(f"{name:15} {compiles:9} {padding:8.0%} {seconds:8.2f}", flush=True)
+        print(
+            f"{name:15} {compiles:9} {padding:8.0%} {seconds:8.2f}",
+            flush=True,
+        )
         if not np.allclose(results, expected, rtol=1e-4, atol=1e-4):
             worst = int(np.argmax(np.abs(results - expected)))
             sys.exit(
                 f"The check failed: sequence {worst} gives {results[worst]}, and NumPy {expected[worst]}."
             )
-    print(f"checked: all {options.sequences} results agree with NumPy, for each way to pad")
+    print(
+        f"checked: all {options.sequences} results agree with NumPy, for each way to pad"
+    )
 
 
 if __name__ == "__main__":

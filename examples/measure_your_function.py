@@ -1,4 +1,4 @@
-"""Measure a function of your own: what jit buys it, what the first call costs, and when that has paid off.
+"""Measure a function of your own: what jit gains, what the first call costs, and when that has paid off.
 
 Put your function in the place of `mine`, and arguments like those it gets in real life in the place of
 `inputs`. Then run this file: `python measure_your_function.py`, or with `--size 1000` for another input.
@@ -40,7 +40,9 @@ def positive(text):
 
 def measured(args):
     """Return the times with and without jit; both results are compared on the way."""
-    jax.block_until_ready(mine(*args))  # an error of its own comes from here, with its traceback
+    jax.block_until_ready(
+        mine(*args)
+    )  # an error of its own comes from here, with its traceback
     try:
         return compare({"as it is": mine, "jit": jax.jit(mine)}, *args)
     except ValueError as error:
@@ -50,10 +52,14 @@ def measured(args):
 def main(arguments=None):
     """Print the comparison, the phases of the first call, the break-even, and what else there is to say."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--size", type=positive, default=200_000, help="length of the input (default: %(default)s)"
+        "--size",
+        type=positive,
+        default=200_000,
+        help="length of the input (default: %(default)s)",
     )
     args = inputs(parser.parse_args(arguments).size)
 
