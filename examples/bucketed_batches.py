@@ -1,8 +1,9 @@
-"""Send sequences of many lengths through a jitted function with few compiles: sort them into buckets, pad, and mask.
+"""Batch variable-length sequences with few compiles: bucket, pad, mask.
 
-Run it with `python bucketed_batches.py`. It prints, for three ways to choose the padded length, how
-often JAX compiled, how much of the work was padding, and the seconds; then it checks every result against
-NumPy. Put your own function in the place of `score`, and keep its mask.
+Run it with `python bucketed_batches.py`. It prints, for three ways to
+choose the padded length, how often JAX compiled, how much of the work was
+padding, and the seconds; then it checks every result against NumPy. Put
+your own function in the place of `score`, and keep its mask.
 """
 
 import argparse
@@ -12,7 +13,6 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from jitguide import watch
 
 ROWS = 16  # sequences in a batch
@@ -20,13 +20,13 @@ ROWS = 16  # sequences in a batch
 
 @jax.jit
 def score(batch, counts):
-    """Return the log of the summed exponentials of each row; entries beyond its count are padding."""
+    """Return logsumexp of each row; the rest of a row is padding."""
     real = jnp.arange(batch.shape[1]) < counts[:, None]
     return jax.nn.logsumexp(batch, axis=1, where=real)
 
 
 def batches(sequences, padded_length):
-    """Yield places, padded batch and counts, one padded length after the other."""
+    """Yield places, padded batch and counts, length by length."""
     places_of = {}
     for place, sequence in enumerate(sequences):
         places_of.setdefault(padded_length(len(sequence)), []).append(place)
@@ -44,7 +44,7 @@ def batches(sequences, padded_length):
 
 
 def run(sequences, padded_length):
-    """Return all results, and the number of compiles, the share of padding and the seconds they took."""
+    """Return results, compiles, share of padding and seconds."""
     score.clear_cache()
     watched, results, entries = watch(score), np.zeros(len(sequences)), 0
     start = time.perf_counter()
@@ -62,13 +62,14 @@ def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a positive whole number. Give one, such as 500."
+            f"{text!r} is not a positive whole number. Give one, such as "
+            "500."
         )
     return int(text)
 
 
 def main(arguments=None):
-    """Compare three policies on the same sequences, and check what they give."""
+    """Compare three policies on the same sequences, and check them."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -111,10 +112,12 @@ def main(arguments=None):
         if not np.allclose(results, expected, rtol=1e-4, atol=1e-4):
             worst = int(np.argmax(np.abs(results - expected)))
             sys.exit(
-                f"The check failed: sequence {worst} gives {results[worst]}, and NumPy {expected[worst]}."
+                f"The check failed: sequence {worst} gives "
+                f"{results[worst]}, and NumPy {expected[worst]}."
             )
     print(
-        f"checked: all {options.sequences} results agree with NumPy, for each way to pad"
+        f"checked: all {options.sequences} results agree with NumPy, for "
+        "each way to pad"
     )
 
 

@@ -1,9 +1,10 @@
-"""Compile before the first call, and export a function for a process without your code.
+"""Compile before the first call, and export for another process.
 
-Run it with `python compile_ahead.py`. It compiles a model for one shape, shows what is known of the executable
-before it runs, and calls it. Then it exports the model for any number of rows. With `pip install flatbuffers`
-it also saves the export to a file, and lets a second process load and call it; without, it says so. Put your
-own function in the place of `model`.
+Run it with `python compile_ahead.py`. It compiles a model for one shape,
+shows what is known of the executable before it runs, and calls it. Then it
+exports the model for any number of rows. With `pip install flatbuffers` it
+also saves the export to a file, and lets a second process load and call it;
+without, it says so. Put your own function in the place of `model`.
 """
 
 import argparse
@@ -19,7 +20,8 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-# What a process needs in order to use the file: JAX, and nothing of this program.
+# What a process needs in order to use the file: JAX, and nothing of this
+# program.
 LOADER = """
 import sys
 import jax.export
@@ -51,7 +53,7 @@ def check(what, found, wanted):
 
 
 def save_and_load(exported, weights, rows):
-    """Write the exported model to a file, and have another process call it."""
+    """Save the exported model, and have another process call it."""
     with tempfile.TemporaryDirectory() as name:
         file, arguments, result = (
             Path(name) / n
@@ -76,7 +78,8 @@ def save_and_load(exported, weights, rows):
         )
         if done.returncode:
             sys.exit(
-                f"The check failed: the other process could not use the file.\n{done.stderr}"
+                "The check failed: the other process could not use the "
+                f"file.\n{done.stderr}"
             )
         return np.load(result), file.stat().st_size
 
@@ -85,7 +88,8 @@ def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a positive whole number. Give one, such as 32."
+            f"{text!r} is not a positive whole number. Give one, such as "
+            "32."
         )
     return int(text)
 
@@ -122,7 +126,8 @@ def main(arguments=None):
         .compile()
     )
     print(
-        f"compiled for {count} rows in {time.perf_counter() - start:.2f} s, before the first call"
+        f"compiled for {count} rows in {time.perf_counter() - start:.2f} "
+        "s, before the first call"
     )
     flops = (compiled.cost_analysis() or {}).get(
         "flops"
@@ -140,7 +145,8 @@ def main(arguments=None):
     try:
         compiled(weights, more)
         sys.exit(
-            "The check failed: the compiled model took a shape it was not made for."
+            "The check failed: the compiled model took a shape it was not "
+            "made for."
         )
     except TypeError as error:
         print(
@@ -159,13 +165,15 @@ def main(arguments=None):
             expected(weights, batch),
         )
     print(
-        f"exported for {exported.platforms[0]}, with rows of {exported.in_avals[1].str_short()}",
+        f"exported for {exported.platforms[0]}, with rows of "
+        f"{exported.in_avals[1].str_short()}",
         flush=True,
     )
     done = "compiled and exported model agree with NumPy"
     if find_spec("flatbuffers") is None:
         print(
-            "left out: saving the export needs one more package, `pip install flatbuffers`"
+            "left out: saving the export needs one more package, `pip "
+            "install flatbuffers`"
         )
     else:
         loaded, size = save_and_load(exported, weights, more)

@@ -1,11 +1,14 @@
-"""Find out why a program compiles again and again, in three steps, and fix it.
+"""Find out why a program recompiles, in three steps, and fix it.
 
-1. `with watch()` around the whole program tells which function compiles too often.
+1. `with watch()` around the whole program tells which function compiles too
+   often.
 2. `watch(f)` around that function tells why, call by call.
-3. `assert_traces` checks that the fixed program traces once, and so compiles once.
+3. `assert_traces` checks that the fixed program traces once, and so
+   compiles once.
 
-Run it with `python find_your_recompiles.py`. It prints one table for each step. The program under suspicion
-here scores requests, which can all differ. Put your own calls into `as_it_came` and `fixed`.
+Run it with `python find_your_recompiles.py`. It prints one table for each
+step. The program under suspicion here scores requests, which can all
+differ. Put your own calls into `as_it_came` and `fixed`.
 """
 
 import argparse
@@ -15,11 +18,11 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from jitguide import assert_traces, watch
 
 LONGEST = 16  # no request has more items
-# What requests look like: number of items, cut-off, type. They come in this order, over and over.
+# What requests look like: number of items, cut-off, type. They come in this
+# order, over and over.
 KINDS = [
     (5, 0.5, np.float32),
     (5, 0.5, np.float32),
@@ -38,7 +41,7 @@ def score(items, cutoff):
 
 @jax.jit
 def score_padded(items, count, cutoff):
-    """Do the same for a padded request: only its first `count` items are real."""
+    """Score a padded request: only its first `count` items are real."""
     real = jnp.arange(items.shape[0]) < count
     return jnp.sum(jnp.maximum(items - cutoff, 0.0), where=real)
 
@@ -59,7 +62,7 @@ def as_it_came(function, work):
 
 
 def fixed(work):
-    """Bring every request to one shape and one type first; the cut-off is a traced number."""
+    """Pad requests to one shape and dtype; the cut-off is traced."""
     results = []
     for items, cutoff in work:
         padded = np.zeros(LONGEST, np.float32)
@@ -78,7 +81,8 @@ def two_or_more(text):
     """Return `text` as a whole number that is at least 2, for argparse."""
     if not text.isdecimal() or int(text) < 2:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a whole number of at least 2. Give the number of requests, such as 8."
+            f"{text!r} is not a whole number of at least 2. Give the "
+            "number of requests, such as 8."
         )
     return int(text)
 
@@ -118,7 +122,8 @@ def main(arguments=None):
     print(f"{len(work)} requests, {watched.traces} programs before, 1 now")
     if not np.allclose(before, after, rtol=1e-5, atol=1e-5):
         sys.exit(
-            f"The check failed: the fixed program gives {after}, and should give {before}."
+            f"The check failed: the fixed program gives {after}, and "
+            f"should give {before}."
         )
     print("checked: one trace, and the same scores as before")
 

@@ -1,9 +1,11 @@
-"""Spread one jitted function over all devices of a machine, without changing the function.
+"""Run one jitted function on all devices of a machine, unchanged.
 
-Run it with `python many_devices.py`. Where there are too few accelerators, JAX makes several devices out of
-the processor: slower than one, and good for trying things out. It prints which rows lie on which device,
-whether the devices had to talk to each other, and checks the result against one device. Put your own function
-in the place of `loss`, and split your arrays as `spread` does.
+Run it with `python many_devices.py`. Where there are too few accelerators,
+JAX makes several devices out of the processor: slower than one, and good
+for trying things out. It prints which rows lie on which device, whether the
+devices had to talk to each other, and checks the result against one device.
+Put your own function in the place of `loss`, and split your arrays as
+`spread` does.
 """
 
 import argparse
@@ -13,20 +15,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-
 from jitguide import watch
 
 
 @watch
 @jax.jit
 def loss(weights, rows, targets, real):
-    """Return the mean squared error over the real rows. Nothing in here knows of devices."""
+    """Return the mean squared error over the real rows."""
     miss = jnp.tanh(rows @ weights) - targets
     return jnp.mean(miss**2, where=real)
 
 
 def get_devices(number):
-    """Return that many devices: accelerators if there are enough, or else parts of the processor."""
+    """Return accelerators if there are enough, else CPU devices."""
     jax.config.update(
         "jax_num_cpu_devices", number
     )  # before anything else asks JAX for a device
@@ -37,14 +38,14 @@ def get_devices(number):
 
 
 def pad(array, rows):
-    """Fill up with rows of zeros: the number of rows must be a multiple of the number of devices."""
+    """Pad with zeros to a multiple of the number of devices."""
     return np.pad(
         array, [(0, rows - len(array)), *[(0, 0)] * (array.ndim - 1)]
     )
 
 
 def spread(devices, weights, *by_row):
-    """Put a copy of the weights on every device, and a part of the rows on each."""
+    """Replicate the weights, and split the rows over the devices."""
     mesh = Mesh(np.array(devices), ("rows",))
     split, copied = (
         NamedSharding(mesh, PartitionSpec("rows")),
@@ -56,12 +57,13 @@ def spread(devices, weights, *by_row):
 
 
 def number_between(low, high, what):
-    """Return a function that reads a whole number in these bounds, for argparse."""
+    """Return an argparse type: a whole number in these bounds."""
 
     def read(text):
         if not text.isdecimal() or not low <= int(text) <= high:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not a whole number from {low} to {high}. Give the number of {what}, such as {2 * low}."
+                f"{text!r} is not a whole number from {low} to {high}. "
+                f"Give the number of {what}, such as {2 * low}."
             )
         return int(text)
 
@@ -105,7 +107,8 @@ def main(arguments=None):
     everything = (weights, pad(data, padded), pad(targets, padded), real)
 
     print(
-        f"{options.rows} rows, padded to {padded}, on {len(devices)} devices of the kind {devices[0].device_kind!r}"
+        f"{options.rows} rows, padded to {padded}, on {len(devices)} "
+        f"devices of the kind {devices[0].device_kind!r}"
     )
     parts = spread(devices, *everything)
     for shard in parts[1].addressable_shards:
@@ -123,13 +126,15 @@ def main(arguments=None):
         )
     )
     print(
-        f"loss {float(on_many):.6f} on many devices, {float(on_one):.6f} on one"
+        f"loss {float(on_many):.6f} on many devices, {float(on_one):.6f} "
+        "on one"
     )
 
     print(loss)
     if not np.allclose(on_many, on_one, rtol=1e-4):
         sys.exit(
-            f"The check failed: {len(devices)} devices give {on_many}, and one device {on_one}."
+            f"The check failed: {len(devices)} devices give {on_many}, "
+            f"and one device {on_one}."
         )
     if len(parts[1].addressable_shards) != len(devices):
         sys.exit("The check failed: the rows did not go to all devices.")

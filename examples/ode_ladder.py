@@ -1,8 +1,10 @@
-"""Solve a differential equation on four rungs: NumPy, JAX step by step, a jitted step, one compiled loop.
+"""Solve an ODE with NumPy, eager JAX, a jitted step, a compiled loop.
 
-Run it with `python ode_ladder.py`. It prints the times of the rungs side by side, checks that all of them end
-at the same place, and then lets the compiled loop run on, with a check of what it must conserve. Put your own
-right-hand side in the place of `slope`: it is written once, for NumPy and for JAX.
+Run it with `python ode_ladder.py`. It prints the times of the rungs side by
+side, checks that all of them end at the same place, and then lets the
+compiled loop run on, with a check of what it must conserve. Put your own
+right-hand side in the place of `slope`: it is written once, for NumPy and
+for JAX.
 """
 
 import argparse
@@ -13,14 +15,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from jitguide import compare
 
 DT = 0.01
 
 
 def slope(state, xp):
-    """Return the derivative of a (prey, predators) pair; `xp` is numpy or jax.numpy."""
+    """Return the derivative of (prey, predators); `xp` is np or jnp."""
     prey, predators = state
     return xp.stack([prey * (1.0 - predators), predators * (prey - 1.0)])
 
@@ -49,7 +50,7 @@ def by_python(state, steps, step=step):
 
 @jax.jit
 def in_one_loop(state, steps):
-    """Advance by a loop inside one jitted function, which serves any number of steps."""
+    """Advance by a loop inside jit, for any number of steps."""
     return jax.lax.fori_loop(0, steps, lambda _, state: step(state), state)
 
 
@@ -57,7 +58,8 @@ def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a positive whole number. Give one, such as 100."
+            f"{text!r} is not a positive whole number. Give one, such as "
+            "100."
         )
     return int(text)
 
@@ -104,12 +106,14 @@ def main(arguments=None):
     start = time.perf_counter()
     end = in_one_loop(begin, options.long).block_until_ready()
     print(
-        f"{1e3 * (time.perf_counter() - start):.0f} ms, at {end[0]:.3f} prey and {end[1]:.3f} predators"
+        f"{1e3 * (time.perf_counter() - start):.0f} ms, at {end[0]:.3f} "
+        f"prey and {end[1]:.3f} predators"
     )
     drift = abs(conserved(end) / conserved(begin) - 1)
     if not drift < 1e-3:
         sys.exit(
-            f"The check failed: the conserved quantity moved by {drift:.1e}, and may move by 1e-3."
+            "The check failed: the conserved quantity moved by "
+            f"{drift:.1e}, and may move by 1e-3."
         )
     print(
         "checked: the four agree, and the long run conserves what it must"

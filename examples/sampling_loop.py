@@ -1,8 +1,9 @@
-"""Draw samples with a Metropolis sampler: many chains at once, all steps in one compiled loop.
+"""Sample with Metropolis chains, all steps in one compiled loop.
 
-Run it with `python sampling_loop.py`. It prints the estimates after each round, and at the end checks them
-against the exact mean and variance. The distribution is a gamma distribution here; put the logarithm of your
-own density in the place of `log_density`.
+Run it with `python sampling_loop.py`. It prints the estimates after each
+round, and at the end checks them against the exact mean and variance. The
+distribution is a gamma distribution here; put the logarithm of your own
+density in the place of `log_density`.
 """
 
 import argparse
@@ -12,7 +13,6 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from jitguide import watch
 
 SHAPE, RATE = 3.0, 2.0
@@ -20,7 +20,7 @@ MEAN, VARIANCE = SHAPE / RATE, SHAPE / RATE**2  # of a gamma distribution
 
 
 def log_density(x):
-    """Return the logarithm of the density, up to a constant; minus infinity where there can be no sample."""
+    """Return the log density up to a constant; -inf outside."""
     inside = jnp.maximum(
         x, 1e-30
     )  # keeps the logarithm finite where the other side is chosen
@@ -47,7 +47,7 @@ def move(state, key):
 @watch
 @partial(jax.jit, static_argnames="steps")
 def advance(x, key, steps):
-    """Advance every chain; return where they are, and of each its mean, mean square and share of moves."""
+    """Advance each chain; return positions, mean, mean square, moves."""
 
     def chain(x, key):
         def one(carry, number):
@@ -68,12 +68,13 @@ def advance(x, key, steps):
 
 
 def number_between(low, high):
-    """Return a function that reads a whole number in these bounds, for argparse."""
+    """Return an argparse type: a whole number in these bounds."""
 
     def read(text):
         if not text.isdecimal() or not low <= int(text) <= high:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not a whole number from {low} to {high}. Give one, such as {10 * low}."
+                f"{text!r} is not a whole number from {low} to {high}. "
+                f"Give one, such as {10 * low}."
             )
         return int(text)
 
@@ -122,7 +123,8 @@ def main(arguments=None):
         history.append(np.asarray(found))
         mean, square, moved = history[-1].mean(axis=0)
         print(
-            f"round {number + 1}: mean {mean:.3f}, variance {square - mean**2:.3f}, moved {moved:.0%}",
+            f"round {number + 1}: mean {mean:.3f}, variance "
+            f"{square - mean**2:.3f}, moved {moved:.0%}",
             flush=True,
         )
 
@@ -130,7 +132,8 @@ def main(arguments=None):
     of_chains = np.mean(
         history[1:], axis=0
     )  # the first round is for the chains to forget their start
-    # The chains know nothing of each other, so their spread tells how far off their mean can be.
+    # The chains know nothing of each other, so their spread tells how far
+    # off their mean can be.
     for name, values, exact in [
         ("mean", of_chains[:, 0], MEAN),
         (
@@ -141,11 +144,13 @@ def main(arguments=None):
     ]:
         error = values.std(ddof=1) / options.chains**0.5
         print(
-            f"{name}: {values.mean():.4f} ± {error:.4f}, exactly {exact:.4f}"
+            f"{name}: {values.mean():.4f} ± {error:.4f}, exactly "
+            f"{exact:.4f}"
         )
         if not abs(values.mean() - exact) < 5 * error:
             sys.exit(
-                f"The check failed: the {name} is more than five standard errors off."
+                f"The check failed: the {name} is more than five standard "
+                "errors off."
             )
     print(
         "checked: one trace, mean and variance within five standard errors"

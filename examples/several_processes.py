@@ -1,9 +1,11 @@
-"""Let several processes compute one result together, with JAX's own distributed runtime on this machine.
+"""Compute one result in several processes, with jax.distributed.
 
-Run it with `python several_processes.py`. It starts the processes, which meet at a free port of 127.0.0.1, and
-prints what each of them reports. Each makes its own part of the data; the sum over all of them is one jitted
-function, whose result every process gets. It is checked against NumPy, and if one process fails or is late, all
-are stopped. On a cluster, run `take_part` on each machine, with the address of the first.
+Run it with `python several_processes.py`. It starts the processes, which
+meet at a free port of 127.0.0.1, and prints what each of them reports. Each
+makes its own part of the data; the sum over all of them is one jitted
+function, whose result every process gets. It is checked against NumPy, and
+if one process fails or is late, all are stopped. On a cluster, run
+`take_part` on each machine, with the address of the first.
 """
 
 import argparse
@@ -29,14 +31,14 @@ def sum_of_squares(x):
 
 
 def data_of(process, rows):
-    """Return the rows of one process: on a cluster, it would read them from its own disk."""
+    """Return the rows of one process, on a cluster from its own disk."""
     return (
         np.random.default_rng(process).normal(size=rows).astype(np.float32)
     )
 
 
 def take_part(process, processes, address, rows):
-    """Be one process: meet the others, contribute a part, and get the common result."""
+    """Be one process: connect, contribute a part, get the total."""
     jax.config.update(
         "jax_cpu_collectives_implementation", "gloo"
     )  # what processors talk through
@@ -54,14 +56,15 @@ def take_part(process, processes, address, rows):
         whole
     )  # every process has to make the same calls, in the same order
     print(
-        f"sees {jax.device_count()} devices, has {rows} rows of {whole.size}"
+        f"sees {jax.device_count()} devices, has {rows} rows of "
+        f"{whole.size}"
     )
     print(f"total {float(total):.3f}", flush=True)
     jax.distributed.shutdown()
 
 
 def start(process, options, address):
-    """Start one process, on the processor: on one machine, they would fight for its accelerators."""
+    """Start one process on the CPU, which processes can share."""
     environment = os.environ | {
         "JAX_PLATFORMS": "cpu",
         "JAX_NUM_CPU_DEVICES": "1",
@@ -80,7 +83,7 @@ def start(process, options, address):
 
 
 def run_all(options):
-    """Run all processes until they end, one fails or time is up; return their outputs and exit codes."""
+    """Run all until they end, fail or time out; return outputs."""
     with socket.socket() as probe:  # a free port
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -119,7 +122,8 @@ def positive(text):
 def oversee(options):
     """Run the processes, print what they say, and check it."""
     print(
-        f"starting {options.processes} processes, which takes a few seconds",
+        f"starting {options.processes} processes, which takes a few "
+        "seconds",
         flush=True,
     )
     outputs, codes = run_all(options)
@@ -149,10 +153,12 @@ def oversee(options):
     ]
     if not np.allclose(totals, exactly, rtol=1e-4):
         sys.exit(
-            f"The check failed: the processes found {totals}, and NumPy finds {exactly:.3f}."
+            f"The check failed: the processes found {totals}, and NumPy "
+            f"finds {exactly:.3f}."
         )
     print(
-        f"checked: every process has the total of all, {exactly:.3f} by NumPy"
+        f"checked: every process has the total of all, {exactly:.3f} by "
+        "NumPy"
     )
 
 
@@ -179,7 +185,8 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.processes > 16:
         parser.error(
-            f"--processes is {options.processes}. Give at most 16: each of them is a whole JAX."
+            f"--processes is {options.processes}. Give at most 16: each "
+            "of them is a whole JAX."
         )
     if options.part is None:
         oversee(options)

@@ -1,8 +1,10 @@
-"""Test that your function compiles once, with everything that it will meet in real life.
+"""Test that your function compiles once, with realistic calls.
 
-Copy this file into your tests, and put your function in the place of `smooth` and your calls in the place of
-`real_life`. Run it with `pytest test_compiles_once.py`, or without pytest by `python test_compiles_once.py`,
-which prints a line for each test. `--show-failure` shows what you will read on the day when a test fails.
+Copy this file into your tests, and put your function in the place of
+`smooth` and your calls in the place of `real_life`. Run it with `pytest
+test_compiles_once.py`, or without pytest by `python test_compiles_once.py`,
+which prints a line for each test. `--show-failure` shows what you will read
+on the day when a test fails.
 """
 
 import argparse
@@ -11,7 +13,6 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from jitguide import assert_compiles, assert_traces, watch
 
 
@@ -23,7 +24,7 @@ def smooth(signal, strength):
 
 
 def real_life():
-    """Yield the arguments of some calls, as different as they will ever be."""
+    """Yield the arguments of some calls, as different as possible."""
     rng = np.random.default_rng(0)
     for strength in (
         0.1,
@@ -34,7 +35,7 @@ def real_life():
 
 
 def careless(function):
-    """Make the calls that the tests are to find: sizes change, and a whole number gets through."""
+    """Make careless calls: sizes change, and an integer gets through."""
     for signal, strength in real_life():
         function(
             signal[: int(100 * strength)], 1 if strength > 0.5 else strength
@@ -90,7 +91,8 @@ def test_the_first_test_can_fail():
     except AssertionError:
         return
     raise AssertionError(
-        "Three sizes and a whole number went unnoticed: the test tests nothing."
+        "Three sizes and a whole number went unnoticed: the test tests "
+        "nothing."
     )
 
 
