@@ -388,7 +388,7 @@ def lowest(session: nox.Session) -> None:
 
 
 # The extensions, tools and examples, and the types, which `package` checks.
-OTHERS = re.compile(r"_ext\b|import (repository|page_rules|runpy)|import equinox|uses_everything")
+OTHERS = re.compile(r"_ext\b|import (repository|page_rules|words|runpy)|import equinox|uses_everything")
 
 
 @nox.session(default=False)

@@ -1,8 +1,9 @@
-"""Send sequences of many lengths through few compiled programs: sort them into buckets, pad, and mask.
+"""Batch variable-length sequences with few compiles: bucket, pad, mask.
 
-Run it with `python bucketed_batches.py`. It prints, for three ways to choose the padded length, how many
-programs were compiled, how much of the work was padding, and the seconds; then it checks every result against
-NumPy. Put your own function in the place of `score`, and keep its mask.
+Run it with `python bucketed_batches.py`. It prints, for three ways to
+choose the padded length, how often JAX compiled, how much of the work was
+padding, and the seconds; then it checks every result against NumPy. Put
+your own function in the place of `score`, and keep its mask.
 """
 
 import argparse
@@ -12,7 +13,6 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from jitguide import watch
 
 ROWS = 16  # sequences in a batch
@@ -20,20 +20,22 @@ ROWS = 16  # sequences in a batch
 
 @jax.jit
 def score(batch, counts):
-    """Return the log of the summed exponentials of each row; entries beyond its count are padding."""
+    """Return logsumexp of each row; the rest of a row is padding."""
     real = jnp.arange(batch.shape[1]) < counts[:, None]
     return jax.nn.logsumexp(batch, axis=1, where=real)
 
 
 def batches(sequences, padded_length):
-    """Yield places, padded batch and counts, one padded length after the other."""
+    """Yield places, padded batch and counts, length by length."""
     places_of = {}
     for place, sequence in enumerate(sequences):
         places_of.setdefault(padded_length(len(sequence)), []).append(place)
     for length, places in places_of.items():
         for start in range(0, len(places), ROWS):
             chosen = places[start : start + ROWS]
-            batch = np.zeros((ROWS, length), np.float32)  # the last batch has rows of padding as well
+            batch = np.zeros(
+                (ROWS, length), np.float32
+            )  # the last batch has rows of padding as well
             counts = np.ones(ROWS, np.int32)
             for row, place in enumerate(chosen):
                 counts[row] = len(sequences[place])
@@ -42,12 +44,14 @@ def batches(sequences, padded_length):
 
 
 def run(sequences, padded_length):
-    """Return all results, and the number of compiles, the share of padding and the seconds they took."""
+    """Return results, compiles, share of padding and seconds."""
     score.clear_cache()
     watched, results, entries = watch(score), np.zeros(len(sequences)), 0
     start = time.perf_counter()
     for places, batch, counts in batches(sequences, padded_length):
-        results[places] = np.asarray(watched(batch, counts))[: len(places)]  # JAX would compile this slice
+        results[places] = np.asarray(watched(batch, counts))[
+            : len(places)
+        ]  # JAX would compile this slice
         entries += batch.size
     seconds = time.perf_counter() - start
     padding = 1 - sum(map(len, sequences)) / entries
@@ -57,27 +61,41 @@ def run(sequences, padded_length):
 def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number. Give one, such as 500.")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a positive whole number. Give one, such as "
+            "500."
+        )
     return int(text)
 
 
 def main(arguments=None):
-    """Compare three policies on the same sequences, and check what they give."""
+    """Compare three policies on the same sequences, and check them."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--sequences", type=positive, default=800, help="number of sequences (default: %(default)s)"
+        "--sequences",
+        type=positive,
+        default=800,
+        help="number of sequences (default: %(default)s)",
     )
     parser.add_argument(
-        "--longest", type=positive, default=200, help="length of the longest (default: %(default)s)"
+        "--longest",
+        type=positive,
+        default=200,
+        help="length of the longest (default: %(default)s)",
     )
     options = parser.parse_args(arguments)
 
     rng = np.random.default_rng(0)
-    lengths = (1 + (options.longest - 1) * rng.random(options.sequences) ** 2).astype(int)  # most are short
+    lengths = (
+        1 + (options.longest - 1) * rng.random(options.sequences) ** 2
+    ).astype(int)  # most are short
     sequences = [rng.normal(size=n).astype(np.float32) for n in lengths]
-    expected = np.array([np.log(np.sum(np.exp(sequence))) for sequence in sequences])
+    expected = np.array(
+        [np.log(np.sum(np.exp(sequence))) for sequence in sequences]
+    )
 
     policies = {
         "multiples of 16": lambda n: -(-n // 16) * 16,
@@ -87,13 +105,20 @@ def main(arguments=None):
     print("padded to        compiles  padding  seconds")
     for name, padded_length in policies.items():
         results, compiles, padding, seconds = run(sequences, padded_length)
-        print(f"{name:15} {compiles:9} {padding:8.0%} {seconds:8.2f}", flush=True)
+        print(
+            f"{name:15} {compiles:9} {padding:8.0%} {seconds:8.2f}",
+            flush=True,
+        )
         if not np.allclose(results, expected, rtol=1e-4, atol=1e-4):
             worst = int(np.argmax(np.abs(results - expected)))
             sys.exit(
-                f"The check failed: sequence {worst} gives {results[worst]}, and NumPy {expected[worst]}."
+                f"The check failed: sequence {worst} gives "
+                f"{results[worst]}, and NumPy {expected[worst]}."
             )
-    print(f"checked: all {options.sequences} results agree with NumPy, for each way to pad")
+    print(
+        f"checked: all {options.sequences} results agree with NumPy, for "
+        "each way to pad"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Spread one jitted function over all devices of a machine, without changing the function.
+"""Run one jitted function on all devices of a machine, unchanged.
 
-Run it with `python many_devices.py`. Where there are too few accelerators, JAX makes several devices out of
-the processor: slower than one, and good for trying things out. It prints which rows lie on which device,
-whether the devices had to talk to each other, and checks the result against one device. Put your own function
-in the place of `loss`, and split your arrays as `spread` does.
+Run it with `python many_devices.py`. Where there are too few accelerators,
+JAX makes several devices out of the processor: slower than one, and good
+for trying things out. It prints which rows lie on which device, whether the
+devices had to talk to each other, and checks the result against one device.
+Put your own function in the place of `loss`, and split your arrays as
+`spread` does.
 """
 
 import argparse
@@ -13,44 +15,55 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-
 from jitguide import watch
 
 
 @watch
 @jax.jit
 def loss(weights, rows, targets, real):
-    """Return the mean squared error over the real rows. Nothing in here knows of devices."""
+    """Return the mean squared error over the real rows."""
     miss = jnp.tanh(rows @ weights) - targets
     return jnp.mean(miss**2, where=real)
 
 
 def get_devices(number):
-    """Return that many devices: accelerators if there are enough, or else parts of the processor."""
-    jax.config.update("jax_num_cpu_devices", number)  # before anything else asks JAX for a device
+    """Return accelerators if there are enough, else CPU devices."""
+    jax.config.update(
+        "jax_num_cpu_devices", number
+    )  # before anything else asks JAX for a device
     devices = jax.devices()
-    return (devices if len(devices) >= number else jax.devices("cpu"))[:number]
+    return (devices if len(devices) >= number else jax.devices("cpu"))[
+        :number
+    ]
 
 
 def pad(array, rows):
-    """Fill up with rows of zeros: the number of rows must be a multiple of the number of devices."""
-    return np.pad(array, [(0, rows - len(array)), *[(0, 0)] * (array.ndim - 1)])
+    """Pad with zeros to a multiple of the number of devices."""
+    return np.pad(
+        array, [(0, rows - len(array)), *[(0, 0)] * (array.ndim - 1)]
+    )
 
 
 def spread(devices, weights, *by_row):
-    """Put a copy of the weights on every device, and a part of the rows on each."""
+    """Replicate the weights, and split the rows over the devices."""
     mesh = Mesh(np.array(devices), ("rows",))
-    split, copied = NamedSharding(mesh, PartitionSpec("rows")), NamedSharding(mesh, PartitionSpec())
-    return jax.device_put(weights, copied), *(jax.device_put(array, split) for array in by_row)
+    split, copied = (
+        NamedSharding(mesh, PartitionSpec("rows")),
+        NamedSharding(mesh, PartitionSpec()),
+    )
+    return jax.device_put(weights, copied), *(
+        jax.device_put(array, split) for array in by_row
+    )
 
 
 def number_between(low, high, what):
-    """Return a function that reads a whole number in these bounds, for argparse."""
+    """Return an argparse type: a whole number in these bounds."""
 
     def read(text):
         if not text.isdecimal() or not low <= int(text) <= high:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not a whole number from {low} to {high}. Give the number of {what}, such as {2 * low}."
+                f"{text!r} is not a whole number from {low} to {high}. "
+                f"Give the number of {what}, such as {2 * low}."
             )
         return int(text)
 
@@ -60,24 +73,42 @@ def number_between(low, high, what):
 def main(arguments=None):
     """Compute one loss on many devices and on one, and compare."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    devices, rows = number_between(2, 64, "devices"), number_between(1, 10**7, "rows")
-    parser.add_argument("--devices", type=devices, default=4, help="number of devices (default: %(default)s)")
-    parser.add_argument("--rows", type=rows, default=1001, help="number of rows (default: %(default)s)")
+    devices, rows = (
+        number_between(2, 64, "devices"),
+        number_between(1, 10**7, "rows"),
+    )
+    parser.add_argument(
+        "--devices",
+        type=devices,
+        default=4,
+        help="number of devices (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--rows",
+        type=rows,
+        default=1001,
+        help="number of rows (default: %(default)s)",
+    )
     options = parser.parse_args(arguments)
     devices = get_devices(options.devices)
 
     rng = np.random.default_rng(0)
     weights, data, targets = (
-        rng.normal(size=s).astype(np.float32) for s in ((16, 1), (options.rows, 16), (options.rows, 1))
+        rng.normal(size=s).astype(np.float32)
+        for s in ((16, 1), (options.rows, 16), (options.rows, 1))
     )
-    padded = -(-options.rows // len(devices)) * len(devices)  # the next multiple
+    padded = -(-options.rows // len(devices)) * len(
+        devices
+    )  # the next multiple
     real = np.arange(padded)[:, None] < options.rows
     everything = (weights, pad(data, padded), pad(targets, padded), real)
 
     print(
-        f"{options.rows} rows, padded to {padded}, on {len(devices)} devices of the kind {devices[0].device_kind!r}"
+        f"{options.rows} rows, padded to {padded}, on {len(devices)} "
+        f"devices of the kind {devices[0].device_kind!r}"
     )
     parts = spread(devices, *everything)
     for shard in parts[1].addressable_shards:
@@ -86,14 +117,25 @@ def main(arguments=None):
     on_many = loss(*parts)
     text = loss.lower(*parts).compile().as_text() or ""
     print(
-        "the devices exchange their sums:", "yes" if "all-reduce" in text else "no all-reduce in the program"
+        "the devices exchange their sums:",
+        "yes" if "all-reduce" in text else "no all-reduce in the program",
     )
-    on_one = loss(*jax.device_put((weights, data, targets, real[: options.rows]), devices[0]))
-    print(f"loss {float(on_many):.6f} on many devices, {float(on_one):.6f} on one")
+    on_one = loss(
+        *jax.device_put(
+            (weights, data, targets, real[: options.rows]), devices[0]
+        )
+    )
+    print(
+        f"loss {float(on_many):.6f} on many devices, {float(on_one):.6f} "
+        "on one"
+    )
 
     print(loss)
     if not np.allclose(on_many, on_one, rtol=1e-4):
-        sys.exit(f"The check failed: {len(devices)} devices give {on_many}, and one device {on_one}.")
+        sys.exit(
+            f"The check failed: {len(devices)} devices give {on_many}, "
+            f"and one device {on_one}."
+        )
     if len(parts[1].addressable_shards) != len(devices):
         sys.exit("The check failed: the rows did not go to all devices.")
     print("checked: many devices give the result of one")

@@ -1,10 +1,12 @@
-"""Measure a function of your own: what jit buys it, what the first call costs, and when that has paid off.
+"""Measure what jit gains on your function, and when it has paid off.
 
-Put your function in the place of `mine`, and arguments like those it gets in real life in the place of
-`inputs`. Then run this file: `python measure_your_function.py`, or with `--size 1000` for another input.
+Put your function in the place of `mine`, and arguments like those it gets
+in real life in the place of `inputs`. Then run this file: `python
+measure_your_function.py`, or with `--size 1000` for another input.
 
-It prints the machine, a comparison with and without jit, the steps of the first call, the number of calls
-after which jit has paid off, and what else there is to say about the function.
+It prints the machine, a comparison with and without jit, the steps of the
+first call, the number of calls after which jit has paid off, and what else
+there is to say about the function.
 """
 
 import argparse
@@ -13,12 +15,11 @@ import sys
 
 import jax
 import jax.numpy as jnp
-
 from jitguide import check, compare, device_report, phases
 
 
 def mine(x):
-    """Smooth a signal three times: a chain of cheap operations, as many programs have."""
+    """Smooth a signal three times: a chain of cheap operations."""
     for _ in range(3):
         x = 0.25 * jnp.roll(x, 1) + 0.5 * x + 0.25 * jnp.roll(x, -1)
     return x
@@ -33,14 +34,17 @@ def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a positive whole number. Give the length of the input, such as 100000."
+            f"{text!r} is not a positive whole number. Give the length of "
+            "the input, such as 100000."
         )
     return int(text)
 
 
 def measured(args):
-    """Return the times with and without jit; both results are compared on the way."""
-    jax.block_until_ready(mine(*args))  # an error of its own comes from here, with its traceback
+    """Return the times with and without jit, and compare the results."""
+    jax.block_until_ready(
+        mine(*args)
+    )  # an error of its own comes from here, with its traceback
     try:
         return compare({"as it is": mine, "jit": jax.jit(mine)}, *args)
     except ValueError as error:
@@ -48,12 +52,16 @@ def measured(args):
 
 
 def main(arguments=None):
-    """Print the comparison, the phases of the first call, the break-even, and what else there is to say."""
+    """Print the comparison, the phases, the break-even and the findings."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--size", type=positive, default=200_000, help="length of the input (default: %(default)s)"
+        "--size",
+        type=positive,
+        default=200_000,
+        help="length of the input (default: %(default)s)",
     )
     args = inputs(parser.parse_args(arguments).size)
 

@@ -1,8 +1,9 @@
-"""Draw samples with a Metropolis sampler: many chains at once, all steps in one compiled loop.
+"""Sample with Metropolis chains, all steps in one compiled loop.
 
-Run it with `python sampling_loop.py`. It prints the estimates after each round, and at the end checks them
-against the exact mean and variance. The distribution is a gamma distribution here; put the logarithm of your
-own density in the place of `log_density`.
+Run it with `python sampling_loop.py`. It prints the estimates after each
+round, and at the end checks them against the exact mean and variance. The
+distribution is a gamma distribution here; put the logarithm of your own
+density in the place of `log_density`.
 """
 
 import argparse
@@ -12,7 +13,6 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from jitguide import watch
 
 SHAPE, RATE = 3.0, 2.0
@@ -20,31 +20,45 @@ MEAN, VARIANCE = SHAPE / RATE, SHAPE / RATE**2  # of a gamma distribution
 
 
 def log_density(x):
-    """Return the logarithm of the density, up to a constant; minus infinity where there can be no sample."""
-    inside = jnp.maximum(x, 1e-30)  # keeps the logarithm finite where the other side is chosen
-    return jnp.where(x > 0, (SHAPE - 1) * jnp.log(inside) - RATE * x, -jnp.inf)
+    """Return the log density up to a constant; -inf outside."""
+    inside = jnp.maximum(
+        x, 1e-30
+    )  # keeps the logarithm finite where the other side is chosen
+    return jnp.where(
+        x > 0, (SHAPE - 1) * jnp.log(inside) - RATE * x, -jnp.inf
+    )
 
 
 def move(state, key):
     """Propose a step, take it or stay; one chain, one key."""
     x, density = state
-    to_walk, to_decide = jax.random.split(key)  # each draw needs a key of its own
+    to_walk, to_decide = jax.random.split(
+        key
+    )  # each draw needs a key of its own
     proposal = x + 1.5 * jax.random.normal(to_walk)
     proposed = log_density(proposal)
     taken = jnp.log(jax.random.uniform(to_decide)) < proposed - density
-    return (jnp.where(taken, proposal, x), jnp.where(taken, proposed, density)), taken
+    return (
+        jnp.where(taken, proposal, x),
+        jnp.where(taken, proposed, density),
+    ), taken
 
 
 @watch
 @partial(jax.jit, static_argnames="steps")
 def advance(x, key, steps):
-    """Advance every chain; return where they are, and of each its mean, mean square and share of moves."""
+    """Advance each chain; return positions, mean, mean square, moves."""
 
     def chain(x, key):
         def one(carry, number):
             state, total, square, moves = carry
             state, taken = move(state, jax.random.fold_in(key, number))
-            return (state, total + state[0], square + state[0] ** 2, moves + taken), None
+            return (
+                state,
+                total + state[0],
+                square + state[0] ** 2,
+                moves + taken,
+            ), None
 
         carry = ((x, log_density(x)), 0.0, 0.0, 0)
         (state, *sums), _ = jax.lax.scan(one, carry, jnp.arange(steps))
@@ -54,12 +68,13 @@ def advance(x, key, steps):
 
 
 def number_between(low, high):
-    """Return a function that reads a whole number in these bounds, for argparse."""
+    """Return an argparse type: a whole number in these bounds."""
 
     def read(text):
         if not text.isdecimal() or not low <= int(text) <= high:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not a whole number from {low} to {high}. Give one, such as {10 * low}."
+                f"{text!r} is not a whole number from {low} to {high}. "
+                f"Give one, such as {10 * low}."
             )
         return int(text)
 
@@ -69,39 +84,77 @@ def number_between(low, high):
 def main(arguments=None):
     """Sample in rounds, tell how it goes, and check mean and variance."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     chains, rounds = number_between(20, 10**6), number_between(2, 1000)
-    steps = number_between(2, 10**6)  # longer sums of 32-bit numbers would lose their last terms
-    parser.add_argument("--chains", type=chains, default=200, help="chains (default: %(default)s)")
-    parser.add_argument("--steps", type=steps, default=1000, help="steps a round (default: %(default)s)")
-    parser.add_argument("--rounds", type=rounds, default=5, help="rounds (default: %(default)s)")
+    steps = number_between(
+        2, 10**6
+    )  # longer sums of 32-bit numbers would lose their last terms
+    parser.add_argument(
+        "--chains",
+        type=chains,
+        default=200,
+        help="chains (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--steps",
+        type=steps,
+        default=1000,
+        help="steps a round (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=rounds,
+        default=5,
+        help="rounds (default: %(default)s)",
+    )
     options = parser.parse_args(arguments)
 
     key = jax.random.key(42)
-    x = jnp.full(options.chains, MEAN, float)  # without the dtype, the second round would compile again
+    x = jnp.full(
+        options.chains, MEAN, float
+    )  # without the dtype, the second round would compile again
     history = []
     for number in range(options.rounds):
-        x, found = advance(x, jax.random.fold_in(key, number), steps=options.steps)
+        x, found = advance(
+            x, jax.random.fold_in(key, number), steps=options.steps
+        )
         history.append(np.asarray(found))
         mean, square, moved = history[-1].mean(axis=0)
         print(
-            f"round {number + 1}: mean {mean:.3f}, variance {square - mean**2:.3f}, moved {moved:.0%}",
+            f"round {number + 1}: mean {mean:.3f}, variance "
+            f"{square - mean**2:.3f}, moved {moved:.0%}",
             flush=True,
         )
 
     advance.assert_traces(1)
-    of_chains = np.mean(history[1:], axis=0)  # the first round is for the chains to forget their start
-    # The chains know nothing of each other, so their spread tells how far off their mean can be.
+    of_chains = np.mean(
+        history[1:], axis=0
+    )  # the first round is for the chains to forget their start
+    # The chains know nothing of each other, so their spread tells how far
+    # off their mean can be.
     for name, values, exact in [
         ("mean", of_chains[:, 0], MEAN),
-        ("variance", of_chains[:, 1] - 2 * MEAN * of_chains[:, 0] + MEAN**2, VARIANCE),
+        (
+            "variance",
+            of_chains[:, 1] - 2 * MEAN * of_chains[:, 0] + MEAN**2,
+            VARIANCE,
+        ),
     ]:
         error = values.std(ddof=1) / options.chains**0.5
-        print(f"{name}: {values.mean():.4f} ± {error:.4f}, exactly {exact:.4f}")
+        print(
+            f"{name}: {values.mean():.4f} ± {error:.4f}, exactly "
+            f"{exact:.4f}"
+        )
         if not abs(values.mean() - exact) < 5 * error:
-            sys.exit(f"The check failed: the {name} is more than five standard errors off.")
-    print("checked: one program, mean and variance within five standard errors")
+            sys.exit(
+                f"The check failed: the {name} is more than five standard "
+                "errors off."
+            )
+    print(
+        "checked: one trace, mean and variance within five standard errors"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Let several processes compute one result together, with JAX's own distributed runtime on this machine.
+"""Compute one result in several processes, with jax.distributed.
 
-Run it with `python several_processes.py`. It starts the processes, which meet at a free port of 127.0.0.1, and
-prints what each of them says. Each makes its own part of the data; the sum over all of them is one jitted
-function, whose result every process gets. It is checked against NumPy, and if one process fails or is late, all
-are stopped. On a cluster, run `take_part` on each machine, with the address of the first.
+Run it with `python several_processes.py`. It starts the processes, which
+meet at a free port of 127.0.0.1, and prints what each of them reports. Each
+makes its own part of the data; the sum over all of them is one jitted
+function, whose result every process gets. It is checked against NumPy, and
+if one process fails or is late, all are stopped. On a cluster, run
+`take_part` on each machine, with the address of the first.
 """
 
 import argparse
@@ -29,43 +31,77 @@ def sum_of_squares(x):
 
 
 def data_of(process, rows):
-    """Return the rows of one process: on a cluster, it would read them from its own disk."""
-    return np.random.default_rng(process).normal(size=rows).astype(np.float32)
+    """Return the rows of one process, on a cluster from its own disk."""
+    return (
+        np.random.default_rng(process).normal(size=rows).astype(np.float32)
+    )
 
 
 def take_part(process, processes, address, rows):
-    """Be one process: meet the others, contribute a part, and get the common result."""
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")  # what processors talk through
-    jax.distributed.initialize(address, processes, process, initialization_timeout=60)
-    mesh = Mesh(np.array(jax.devices()), ("all",))  # the devices of all processes
+    """Be one process: connect, contribute a part, get the total."""
+    jax.config.update(
+        "jax_cpu_collectives_implementation", "gloo"
+    )  # what processors talk through
+    jax.distributed.initialize(
+        address, processes, process, initialization_timeout=60
+    )
+    mesh = Mesh(
+        np.array(jax.devices()), ("all",)
+    )  # the devices of all processes
     split = NamedSharding(mesh, PartitionSpec("all"))
-    whole = jax.make_array_from_process_local_data(split, data_of(process, rows))
-    total = sum_of_squares(whole)  # every process has to make the same calls, in the same order
-    print(f"sees {jax.device_count()} devices, has {rows} rows of {whole.size}")
+    whole = jax.make_array_from_process_local_data(
+        split, data_of(process, rows)
+    )
+    total = sum_of_squares(
+        whole
+    )  # every process has to make the same calls, in the same order
+    print(
+        f"sees {jax.device_count()} devices, has {rows} rows of "
+        f"{whole.size}"
+    )
     print(f"total {float(total):.3f}", flush=True)
     jax.distributed.shutdown()
 
 
 def start(process, options, address):
-    """Start one process, on the processor: on one machine, they would fight for its accelerators."""
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "1", "XLA_FLAGS": ""}
-    command = [sys.executable, __file__, f"--processes={options.processes}", f"--rows={options.rows}"]
+    """Start one process on the CPU, which processes can share."""
+    environment = os.environ | {
+        "JAX_PLATFORMS": "cpu",
+        "JAX_NUM_CPU_DEVICES": "1",
+        "XLA_FLAGS": "",
+    }
+    command = [
+        sys.executable,
+        __file__,
+        f"--processes={options.processes}",
+        f"--rows={options.rows}",
+    ]
     command += [f"--part={process}", f"--address={address}"]
-    return Popen(command, env=environment, stdout=PIPE, stderr=STDOUT, text=True)
+    return Popen(
+        command, env=environment, stdout=PIPE, stderr=STDOUT, text=True
+    )
 
 
 def run_all(options):
-    """Run all processes until they end, one fails or time is up; return their outputs and exit codes."""
-    with socket.socket() as probe:  # a port that nobody uses now
+    """Run all until they end, fail or time out; return outputs."""
+    with socket.socket() as probe:  # a free port
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     deadline, children, codes = time.monotonic() + TIMEOUT, [], [None]
-    with ThreadPoolExecutor(options.processes) as readers:  # a pipe that nobody reads fills up, and all stop
+    with ThreadPoolExecutor(
+        options.processes
+    ) as readers:  # an unread pipe fills up, and all stop
         try:
             for process in range(options.processes):
                 children.append(start(process, options, address))
-            outputs = [readers.submit(child.communicate) for child in children]
-            while None in codes and not any(codes) and time.monotonic() < deadline:
+            outputs = [
+                readers.submit(child.communicate) for child in children
+            ]
+            while (
+                None in codes
+                and not any(codes)
+                and time.monotonic() < deadline
+            ):
                 time.sleep(0.05)
                 codes = [child.poll() for child in children]
         finally:
@@ -77,43 +113,87 @@ def run_all(options):
 def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number. Give one, such as 4.")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a positive whole number. Give one, such as 4."
+        )
     return int(text)
 
 
 def oversee(options):
     """Run the processes, print what they say, and check it."""
-    print(f"starting {options.processes} processes, which takes a few seconds", flush=True)
+    print(
+        f"starting {options.processes} processes, which takes a few "
+        "seconds",
+        flush=True,
+    )
     outputs, codes = run_all(options)
     for process, output in enumerate(outputs):
-        for line in re.findall(r"^(?!\[Gloo\]).+", output, re.MULTILINE):  # that tells of connections
+        for line in re.findall(
+            r"^(?!\[Gloo\]).+", output, re.MULTILINE
+        ):  # that tells of connections
             print(f"process {process}: {line}")
     if any(codes) or None in codes:
-        said = ["was stopped" if code is None else f"ended with code {code}" for code in codes]
-        sys.exit("The check failed: " + ", ".join(f"process {i} {word}" for i, word in enumerate(said)))
-    exactly = sum(np.sum(data_of(i, options.rows).astype(float) ** 2) for i in range(options.processes))
-    totals = [float(re.search(r"^total (.*)$", output, re.MULTILINE)[1]) for output in outputs]
+        said = [
+            "was stopped" if code is None else f"ended with code {code}"
+            for code in codes
+        ]
+        sys.exit(
+            "The check failed: "
+            + ", ".join(
+                f"process {i} {word}" for i, word in enumerate(said)
+            )
+        )
+    exactly = sum(
+        np.sum(data_of(i, options.rows).astype(float) ** 2)
+        for i in range(options.processes)
+    )
+    totals = [
+        float(re.search(r"^total (.*)$", output, re.MULTILINE)[1])
+        for output in outputs
+    ]
     if not np.allclose(totals, exactly, rtol=1e-4):
-        sys.exit(f"The check failed: the processes found {totals}, and NumPy finds {exactly:.3f}.")
-    print(f"checked: every process has the total of all, {exactly:.3f} by NumPy")
+        sys.exit(
+            f"The check failed: the processes found {totals}, and NumPy "
+            f"finds {exactly:.3f}."
+        )
+    print(
+        f"checked: every process has the total of all, {exactly:.3f} by "
+        "NumPy"
+    )
 
 
 def main(arguments=None):
     """Oversee the processes, or be one of them."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--processes", type=positive, default=2, help="how many (default: %(default)s)")
-    parser.add_argument("--rows", type=positive, default=1000, help="of each process (default: %(default)s)")
+    parser.add_argument(
+        "--processes",
+        type=positive,
+        default=2,
+        help="how many (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--rows",
+        type=positive,
+        default=1000,
+        help="of each process (default: %(default)s)",
+    )
     parser.add_argument("--part", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--address", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.processes > 16:
-        parser.error(f"--processes is {options.processes}. Give at most 16: each of them is a whole JAX.")
+        parser.error(
+            f"--processes is {options.processes}. Give at most 16: each "
+            "of them is a whole JAX."
+        )
     if options.part is None:
         oversee(options)
     else:
-        take_part(options.part, options.processes, options.address, options.rows)
+        take_part(
+            options.part, options.processes, options.address, options.rows
+        )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""Start faster: keep compiled programs on disk, so that the next process reads them in place of compiling.
+"""Start faster: keep executables on disk for the next process.
 
-Run it with `python start_up_cache.py`. It starts itself twice, as two processes that share one folder, and
-prints what the first call cost each of them. Without `--folder` the folder is a temporary one; with it, the
-programs are kept, and you can run it again. In your own program, copy `use_cache`.
+Run it with `python start_up_cache.py`. It starts itself twice, as two
+processes that share one folder, and prints what the first call cost each of
+them. Without `--folder` the folder is a temporary one; with it, the
+programs are kept, and you can run it again. In your own program, copy
+`use_cache`.
 """
 
 import argparse
@@ -15,44 +17,68 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-
 from jitguide import watch
 
 
 def use_cache(folder):
-    """Make JAX keep compiled programs in this folder; call it before the first jitted function."""
-    folder = Path(folder).expanduser().absolute()  # the same one from wherever the program is started
+    """Keep executables in this folder; call it before the first jit."""
+    folder = (
+        Path(folder).expanduser().absolute()
+    )  # the same one from wherever the program is started
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    # By default, programs that compile in less than a second are not kept. Here, all are.
+    # By default, programs that compile in less than a second are not kept.
+    # Here, all are.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 @watch
 @jax.jit
 def simulate(x):
-    """Do something that takes a while to compile: many different steps, written out."""
+    """Do something slow to compile: many different steps, unrolled."""
     for k in range(1, 32):
-        x = jnp.sin(x + k) + jnp.sort(x) * 0.5 if k % 10 == 0 else jnp.tanh(x * k) + 0.1 * jnp.cumsum(x)
+        x = (
+            jnp.sin(x + k) + jnp.sort(x) * 0.5
+            if k % 10 == 0
+            else jnp.tanh(x * k) + 0.1 * jnp.cumsum(x)
+        )
     return x.sum()
 
 
 def work(folder):
-    """Be one of the processes: call the function once, and report as JSON."""
+    """Be one process: call the function once, and report as JSON."""
     use_cache(folder)
     x = jnp.linspace(0.0, 1.0, 1000)
     start = time.perf_counter()
     value = float(simulate(x))
     call = simulate.last
-    report = {"seconds": time.perf_counter() - start, "outcome": call.outcome, "value": value}
-    print(json.dumps(report | {"compile": call.compile, "trace": call.trace, "lower": call.lower}))
+    report = {
+        "seconds": time.perf_counter() - start,
+        "outcome": call.outcome,
+        "value": value,
+    }
+    print(
+        json.dumps(
+            report
+            | {
+                "compile": call.compile,
+                "trace": call.trace,
+                "lower": call.lower,
+            }
+        )
+    )
 
 
 def start_process(folder):
     """Run this file as a process of its own, and return its report."""
     command = [sys.executable, __file__, "--folder", str(folder), "--work"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False
+    )
     if done.returncode:
-        sys.exit(f"The check failed: the process ended with an error.\n{done.stderr}")
+        sys.exit(
+            "The check failed: the process ended with an "
+            f"error.\n{done.stderr}"
+        )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -61,14 +87,16 @@ def compare_starts(folder):
     was_empty = not any(folder.iterdir())
     reports = []
     print(
-        f"{'process':8}  {'first call':>10}  {'trace, lower':>12}  {'compile or read':>15}  outcome",
+        f"{'process':8}  {'first call':>10}  {'trace, lower':>12}  "
+        f"{'compile or read':>15}  outcome",
         flush=True,
     )
     for name in ("first", "second"):
         report = start_process(folder)
         python, xla = report["trace"] + report["lower"], report["compile"]
         print(
-            f"{name:8} {report['seconds']:9.2f} s {python:11.2f} s {xla:14.2f} s",
+            f"{name:8} {report['seconds']:9.2f} s {python:11.2f} s "
+            f"{xla:14.2f} s",
             "",
             report["outcome"],
             flush=True,
@@ -76,23 +104,45 @@ def compare_starts(folder):
         reports.append(report)
     first, second = reports
     if was_empty and first["outcome"] != "compiled":
-        sys.exit(f"The check failed: the first process had nothing to read, and yet {first['outcome']}.")
+        sys.exit(
+            "The check failed: the first process had nothing to read, "
+            f"and yet {first['outcome']}."
+        )
     if second["outcome"] != "read from the persistent cache":
-        sys.exit(f"The check failed: the second process {second['outcome']}. Is the folder writable?")
+        sys.exit(
+            f"The check failed: the second process {second['outcome']}. "
+            "Is the folder writable?"
+        )
     if first["value"] != second["value"]:
-        sys.exit(f"The check failed: {first['value']} and then {second['value']}.")
+        sys.exit(
+            f"The check failed: {first['value']} and then "
+            f"{second['value']}."
+        )
     size = sum(file.stat().st_size for file in folder.iterdir())
-    print(f"the folder holds {size / 1024:.0f} KiB in {len(list(folder.iterdir()))} files")
-    print("checked: the second process compiled nothing, and got the same result")
+    print(
+        f"the folder holds {size / 1024:.0f} KiB in "
+        f"{len(list(folder.iterdir()))} files"
+    )
+    print(
+        "checked: the second process compiled nothing, and got the same "
+        "result"
+    )
 
 
 def main(arguments=None):
     """Run two processes, or be one of them."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--folder", type=Path, help="where to keep programs (default: a temporary folder)")
-    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="where to keep programs (default: a temporary folder)",
+    )
+    parser.add_argument(
+        "--work", action="store_true", help=argparse.SUPPRESS
+    )
     options = parser.parse_args(arguments)
     if options.work:
         return work(options.folder)
@@ -101,7 +151,8 @@ def main(arguments=None):
             return compare_starts(Path(folder))
     if options.folder.exists() and not options.folder.is_dir():
         parser.error(
-            f"--folder is {str(options.folder)!r}, which is a file. Name a folder; it may be a new one."
+            f"--folder is {str(options.folder)!r}, which is a file. Name "
+            "a folder; it may be a new one."
         )
     options.folder.mkdir(parents=True, exist_ok=True)
     return compare_starts(options.folder)

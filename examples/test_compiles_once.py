@@ -1,8 +1,10 @@
-"""Test that your function compiles once, with everything that it will meet in real life.
+"""Test that your function compiles once, with realistic calls.
 
-Copy this file into your tests, and put your function in the place of `smooth` and your calls in the place of
-`real_life`. Run it with `pytest test_compiles_once.py`, or without pytest by `python test_compiles_once.py`,
-which prints a line for each test. `--show-failure` shows what you will read on the day when a test fails.
+Copy this file into your tests, and put your function in the place of
+`smooth` and your calls in the place of `real_life`. Run it with `pytest
+test_compiles_once.py`, or without pytest by `python test_compiles_once.py`,
+which prints a line for each test. `--show-failure` shows what you will read
+on the day when a test fails.
 """
 
 import argparse
@@ -11,7 +13,6 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from jitguide import assert_compiles, assert_traces, watch
 
 
@@ -23,28 +24,38 @@ def smooth(signal, strength):
 
 
 def real_life():
-    """Yield the arguments of some calls, as different as they will ever be."""
+    """Yield the arguments of some calls, as different as possible."""
     rng = np.random.default_rng(0)
-    for strength in (0.1, 0.5, 0.9):  # floats, all of them: the whole number 1 would be another type
+    for strength in (
+        0.1,
+        0.5,
+        0.9,
+    ):  # floats, all of them: the whole number 1 would be another type
         yield rng.normal(size=100).astype(np.float32), strength
 
 
 def careless(function):
-    """Make the calls that the tests are to find: sizes change, and a whole number gets through."""
+    """Make careless calls: sizes change, and an integer gets through."""
     for signal, strength in real_life():
-        function(signal[: int(100 * strength)], 1 if strength > 0.5 else strength)
+        function(
+            signal[: int(100 * strength)], 1 if strength > 0.5 else strength
+        )
 
 
 def test_it_compiles_once():
     smooth.clear_cache()  # what other tests compiled would help this one
-    with assert_traces(1, of=smooth):  # not compiles: a persistent cache may save them
+    with assert_traces(
+        1, of=smooth
+    ):  # not compiles: a persistent cache may save them
         for signal, strength in real_life():
             smooth(signal, strength)
 
 
 def test_it_keeps_compiling_nothing_in_a_loop_that_feeds_back():
     signal, strength = next(real_life())
-    signal = smooth(signal, strength)  # from here on, the argument is a JAX array: a warm-up for the loop
+    signal = smooth(
+        signal, strength
+    )  # from here on, the argument is a JAX array: a warm-up for the loop
     smooth(signal, strength)
     with assert_traces(0, of=smooth), assert_compiles(0, of=smooth):
         for _ in range(10):
@@ -63,10 +74,13 @@ def test_each_call_is_a_hit_once_it_is_warm():
 def test_the_result_is_right():
     for signal, strength in real_life():
         expected = [
-            (1 - strength) * signal[i] + strength * (signal[i - 1] + signal[(i + 1) % 100]) / 2
+            (1 - strength) * signal[i]
+            + strength * (signal[i - 1] + signal[(i + 1) % 100]) / 2
             for i in range(100)
         ]
-        np.testing.assert_allclose(smooth(signal, strength), expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            smooth(signal, strength), expected, rtol=1e-4, atol=1e-5
+        )
 
 
 def test_the_first_test_can_fail():
@@ -76,15 +90,23 @@ def test_the_first_test_can_fail():
             careless(smooth)
     except AssertionError:
         return
-    raise AssertionError("Three sizes and a whole number went unnoticed: the test tests nothing.")
+    raise AssertionError(
+        "Three sizes and a whole number went unnoticed: the test tests "
+        "nothing."
+    )
 
 
 def main(arguments=None):
     """Run all tests of this file without pytest, or show one that fails."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--show-failure", action="store_true", help="show what a test says when it fails")
+    parser.add_argument(
+        "--show-failure",
+        action="store_true",
+        help="show what a test says when it fails",
+    )
     if parser.parse_args(arguments).show_failure:
         watched = watch(smooth)
         careless(watched)
@@ -92,7 +114,11 @@ def main(arguments=None):
             watched.assert_traces(1)
         except AssertionError as error:
             sys.exit(f"AssertionError: {error}")
-    tests = {name: test for name, test in globals().items() if name.startswith("test_")}
+    tests = {
+        name: test
+        for name, test in globals().items()
+        if name.startswith("test_")
+    }
     failed = 0
     for name, test in tests.items():
         try:

@@ -142,7 +142,7 @@ def _write(text: str, stream: Any, end: str = "") -> None:
     try:
         print(text, end=end, file=stream, flush=True)
     except BrokenPipeError:
-        # The reader, say `head`, has seen enough. What is left would fail once more when Python ends.
+        # What the output goes to, such as `head`, has closed it. What is left would fail once more when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

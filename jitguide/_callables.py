@@ -42,7 +42,7 @@ def require_function(caller: str, fn: Any, kind: str = "a function") -> None:
     """
     if isinstance(fn, _STAGED):
         raise TypeError(
-            f"{caller} needs {kind}, and `fn` is a {type(fn).__name__} object, which stands for one program "
+            f"{caller} needs {kind}, and `fn` is a {type(fn).__name__} object, which stands for one executable "
             "and never traces again. Pass the function that it was made from."
         )
     if not callable(fn):
@@ -269,7 +269,7 @@ def require_jitted(caller: str, fn: Any) -> None:
 
 
 def hint_at_static(caller: str, error: TypeError) -> None:
-    """Add to JAX's error about an argument that is no array how to make that argument static."""
+    """Add to JAX's error about an argument that isn't an array how to make that argument static."""
     if "as an abstract array" in str(error):
         error.add_note(
             f"{caller} takes the options of jit from the function: to make this argument static, pass "

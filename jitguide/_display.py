@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from importlib.resources import files
 from typing import Any, ClassVar
 
-# What HTML allows in no text: control characters, lone surrogates, and code points that are no characters.
+# What HTML allows in no text: control characters, lone surrogates, and code points without a character.
 _PLANES = "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
 _FORBIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_PLANES}]")
 
@@ -212,7 +212,7 @@ class Displayed:
 
 
 def _text(content: str) -> str:
-    """Return a cell's text as HTML; a value and its spread may stand on two lines, but neither is broken."""
+    """Return a cell's text as HTML; a value and its spread may stand on two lines, each unbroken."""
     value = _VALUE.match(content)
     if not value:
         return escape(content)

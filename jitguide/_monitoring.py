@@ -43,7 +43,7 @@ class Event:
         phase: "trace", "lower", "compile" or "read" (an executable read from the persistent cache).
         function: The name of the function as JAX knows it, without `jit(...)`.
         seconds: How long it took.
-        where: File and line of the reader's call, such as `train.py:12`; empty if unknown.
+        where: File and line of the user's call, such as `train.py:12`; empty if unknown.
         shapes: Of the arguments of an executable that was made while a `logged` block was open.
     """
 
@@ -73,7 +73,7 @@ _verdict: bool | None = None  # of the self-test; None until it has run
 
 
 def _on_duration(event: str, seconds: float, **details: object) -> None:
-    # An exception here would surface in the reader's own call, so a surprise is dropped, never raised.
+    # An exception here would surface in the user's own call, so a surprise is dropped, never raised.
     with contextlib.suppress(Exception):
         if event == _PING:
             _local.pinged = True
@@ -100,7 +100,7 @@ def _on_start(event: str, *_: object, **__: object) -> None:
 
 
 def _was_reused(name: str) -> bool:
-    """Return whether the trace that ends now was found in the cache: JAX reports those as well, at times.
+    """Return whether the trace that ends now was found in the cache: JAX sometimes reports those as well.
 
     A trace that raises leaves an entry in that cache, so the next one is found there although it runs. JAX
     tells no more than a name, so the next one is the next of this name.

@@ -1,4 +1,4 @@
-"""What must not reach an output, and what a reader wants out of a long message.
+"""What must not reach an output, and what is worth showing of a long message.
 
 Directories, addresses and process ids say where a program ran, not what went wrong; they differ on every
 machine, and they can name a person. Everything the package prints about an error passes through `clean`.

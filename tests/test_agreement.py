@@ -52,7 +52,7 @@ def test_a_wrong_value_is_named_with_its_path_and_both_values():
     )
     assert text == (
         "The variants 'plain' and 'jit' disagree at result['w'][1][0, 0]: 1.0 against 1.5, beyond the "
-        "relative difference of 0.001 that is allowed (4 of 4 values differ). Mend the wrong one; pass `setup` if "
+        "relative difference of 0.001 that is allowed (4 of 4 values differ). Fix the wrong one; pass `setup` if "
         "one of them changes its arguments, a larger `check` if both are right, or `check=None` to time them "
         "all the same."
     )
@@ -139,7 +139,7 @@ def test_none_checks_nothing():
 
 
 def test_a_result_that_is_no_array_is_refused_with_its_place():
-    with pytest.raises(TypeError, match="'jit' returns a str at result\\['name'\\], which is neither"):
+    with pytest.raises(TypeError, match="'jit' returns a str at result\\['name'\\], which isn't"):
         require_arrays("jit", {"name": "x", "value": jnp.ones(2)})
 
 

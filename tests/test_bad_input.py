@@ -94,7 +94,7 @@ def block(expected=1, of=None, test=jg.assert_compiles):
 
 
 TRACED = "called inside a function that JAX is tracing"
-STAGED = "which stands for one program and never traces again. Pass the function that it was made from."
+STAGED = "which stands for one executable and never traces again. Pass the function that it was made from."
 NOT_CALLED = "which cannot be called. Pass the function itself, not the result of calling it."
 
 # instrument and input: what is done, the class of the error, and a part of its message
@@ -122,7 +122,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "compare, in jit": (lambda: in_jit(lambda x: compare(double, x)), RuntimeError, TRACED),
     "compare, in vmap": (lambda: in_vmap(lambda x: compare(double, x)), RuntimeError, TRACED),
     "phases, not callable": (lambda: jg.phases(ones()), TypeError, "`fn` must be a function"),
-    "phases, compiled": (lambda: jg.phases(lowered().compile(), ones()), TypeError, "is a compiled program"),
+    "phases, compiled": (lambda: jg.phases(lowered().compile(), ones()), TypeError, "is compiled already"),
     "phases, lowered": (lambda: jg.phases(lowered(), ones()), TypeError, "`fn` must be a function"),
     "phases, deleted": (lambda: jg.phases(double, deleted()), ValueError, "argument args[0] was deleted"),
     "phases, in jit": (lambda: in_jit(lambda x: jg.phases(double, x)), RuntimeError, TRACED),
@@ -176,7 +176,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "roofline, traced": (lambda: jg.roofline(double.trace(ones()), ones()), TypeError, STAGED),
     "roofline, lowered": (lambda: jg.roofline(lowered(), ones()), TypeError, STAGED),
     "roofline, compiled": (lambda: jg.roofline(lowered().compile(), ones()), TypeError, STAGED),
-    "roofline, ref": (lambda: jg.roofline(double, jax.new_ref(ones())), TypeError, "writes into a `Ref`"),
+    "roofline, ref": (lambda: jg.roofline(double, jax.new_ref(ones())), TypeError, "write into a `Ref`"),
     "phases, ufunc": (lambda: jg.phases(np.sin, ones()), TypeError, "has no weak references"),
     "roofline, deleted": (lambda: jg.roofline(double, deleted()), ValueError, "argument args[0] was deleted"),
     "roofline, zero size": (lambda: jg.roofline(double, ones(0, 4)), ValueError, "`fn` takes no bytes"),

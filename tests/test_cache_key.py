@@ -43,7 +43,7 @@ def rows_of(group):
         ("scalars", {"3.0 → 4.0": HIT, "3.0 → True": ALL, "strong float32[] → weak float32[]": ALL}),
         ("containers", {"dict in another order": HIT, "OrderedDict in another order": ALL}),
         ("statics", {"2 → 2": HIT, "2 → 2.0": ALL, "frozen dataclass → an equal one": HIT}),
-        ("spellings", {"static n: f(x, 2) → f(x, n=2)": ALL, "static n: f(n=2, x=x)": HIT}),
+        ("conventions", {"static n: f(x, 2) → f(x, n=2)": ALL, "static n: f(n=2, x=x)": HIT}),
         ("functions", {"jax.jit(f) written again": HIT, "jax.jit(f, compiler_options=…)": (False, 0, 0, 1)}),
         ("places", {"uncommitted → committed to the same device": (False, 0, 1, 1)}),
         ("settings", {"jax.debug_nans(True)": HIT, "jax.enable_x64(True)": ALL, "no setting": HIT}),

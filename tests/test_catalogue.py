@@ -1,4 +1,4 @@
-"""The error catalogue is true: every example does what it says on the installed JAX, every repair runs."""
+"""The error catalogue is true: every example does what it says on the installed JAX, every fix runs."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_the_silent_example_does_what_it_asserts(entry: Entry, code: str, tmp_pa
 
 @pytest.mark.parametrize("entry", ONE_DEVICE, ids=lambda entry: entry.key)
 def test_the_repair_runs_without_a_warning(entry: Entry, tmp_path: Path) -> None:
-    assert execute(entry.repair, tmp_path / "repair.py") == []
+    assert execute(entry.fix, tmp_path / "fix.py") == []
 
 
 @pytest.mark.parametrize("key", SAID)
@@ -215,7 +215,7 @@ def run(code):
     except Exception as error:
         return [c.__name__ for c in type(error).__mro__], explain(error).key, str(error)
 
-seen = {e.key: [[run(c) for c in e.examples], run(e.repair)] for e in catalogue() if e.devices > 1}
+seen = {e.key: [[run(c) for c in e.examples], run(e.fix)] for e in catalogue() if e.devices > 1}
 print("RESULT", json.dumps(seen))
 """
     done = subprocess.run(
@@ -232,8 +232,8 @@ print("RESULT", json.dumps(seen))
     entries = {entry.key: entry for entry in catalogue() if entry.devices > 1}
     assert seen.keys() == entries.keys()
     assert len(seen) >= 4
-    for key, (examples, repair) in seen.items():
-        assert repair is None, (key, repair)
+    for key, (examples, fix) in seen.items():
+        assert fix is None, (key, fix)
         for outcome in examples:
             if entries[key].error is None:
                 assert outcome is None, outcome
@@ -257,7 +257,7 @@ def test_the_entry_is_complete(entry: Entry) -> None:
     assert entry.cost.endswith(".")
     assert not entry.title.endswith(".")
     assert entry.patterns or entry.error is None, "an error that nothing recognises"
-    for code in (*entry.examples, entry.repair):
+    for code in (*entry.examples, entry.fix):
         assert max(map(len, code.splitlines())) <= 100
         compile(code, entry.key, "exec")
     for pattern in (*entry.patterns, *entry.source):

@@ -636,7 +636,7 @@ BAD = {
     "too few arguments": ((jax.jit(plain),), "missing a required argument: 'x'. Pass example arguments"),
     "no array": (
         (jax.jit(plain), "abc"),
-        "argument `x` is 'abc' of type str, which is no array, number or tree of them. Pass an array, or make "
+        "argument `x` is 'abc' of type str, which isn't an array, a number or a tree of them. Pass an array, or make "
         "it static with `static_argnames='x'`.",
     ),
     "no array, and no name": ((jax.jit(lambda x, /: x), "abc"), "make it static with `static_argnums=0`."),
@@ -663,7 +663,7 @@ def test_an_option_that_is_a_parameter_too_is_told_of():
 
 
 def test_a_compiled_program_is_refused_in_words():
-    with pytest.raises(TypeError, match="is a Compiled object, which stands for one program"):
+    with pytest.raises(TypeError, match="is a Compiled object, which stands for one executable"):
         check(jax.jit(plain).lower(1.0).compile(), 1.0)
 
 

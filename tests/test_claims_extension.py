@@ -51,10 +51,10 @@ ROW = {"id": "S000-01", "verdict": "holds", "restated": "Snow is white.", "evide
 ROW |= {"claims": ["snow-is-white"], "page": "index", "heading": "Its colour"}
 PAGES = {
     "index": "# Snow\n\n## Its colour\n\nSnow is white {claim}`snow-is-white`.\n\n"
-    "```{toctree}\nreference/claims\nreference/five-tutorials\nreference/what-changed\n```\n",
-    "reference/claims": "# Claims\n\n```{claims-table}\n```\n",
-    "reference/five-tutorials": "# Five\n\n```{five-tutorials}\n```\n",
-    "reference/what-changed": "# Changed\n\n```{recorded} snow-is-white\n```\n\n```{changes}\n```\n",
+    "```{toctree}\nabout/claims\nabout/five-tutorials\nabout/what-changed\n```\n",
+    "about/claims": "# Claims\n\n```{claims-table}\n```\n",
+    "about/five-tutorials": "# Five\n\n```{five-tutorials}\n```\n",
+    "about/what-changed": "# Changed\n\n```{recorded} snow-is-white\n```\n\n```{changes}\n```\n",
 }
 
 
@@ -85,16 +85,16 @@ def build(tmp_path, sphinx):
 def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
     code, printed, out = build()
     assert code == 0, printed
-    index, page = (out / "index.html").read_text(), (out / "reference" / "claims.html").read_text()
-    assert 'href="reference/claims.html#claim-snow-is-white"' in index
+    index, page = (out / "index.html").read_text(), (out / "about" / "claims.html").read_text()
+    assert 'href="about/claims.html#claim-snow-is-white"' in index
     assert f"Proved: Snow is white. Seen to hold on JAX {jax.__version__} (1 of 2 releases tried)." in index
     assert "Snow is white<a" in index  # no space at which the mark could begin a line
     assert 'id="claim-snow-is-white" data-verdicts="-+"' in page
     assert "✗ does not hold" in page
     assert "Cited in" in page
     assert 'href="five-tutorials.html#row-S000-01"' in page
-    assert 'href="../index.html#its-colour"' in (out / "reference" / "five-tutorials.html").read_text()
-    assert "compared with 0.0.1" in (out / "reference" / "what-changed.html").read_text()
+    assert 'href="../index.html#its-colour"' in (out / "about" / "five-tutorials.html").read_text()
+    assert "compared with 0.0.1" in (out / "about" / "what-changed.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
         ({"row": {**ROW, "heading": "Rain"}}, "row S000-01 of sources.json: there is no heading 'Rain' in 'index'."),
         (
             {"row": {**ROW, "claims": []}, "index": PAGES["index"].replace(" {claim}`snow-is-white`", ""),
-             "reference/what-changed": "# Changed\n"},
+             "about/what-changed": "# Changed\n"},
             "no page cites the claim 'snow-is-white' of test_cold_things.py",
         ),
     ],

@@ -374,7 +374,7 @@ def test_the_other_ways_in_which_jax_says_it_are_recognised(text: str, key: str)
 def test_a_local_function_that_was_never_jitted_is_told_why_it_is_not_pickled() -> None:
     found = explain("AttributeError: Can't pickle local object 'main.<locals>.worker'")
     assert "local function" in found.title
-    assert "made inside another" in found.cause
+    assert "defined inside another" in found.cause
 
 
 def test_a_warning_object_is_explained() -> None:

@@ -160,7 +160,7 @@ def roofline(a, b, c, d, *_):
 
 def explanation(a, b, c, d, e, f):
     code, title = f"1{a}", f"1{b}"  # a line end that begins a <pre> is no part of it
-    parts = {"key": c, "error": f"1{d}", "cause": e, "example": code, "repair": code, "cost": f, "page": a}
+    parts = {"key": c, "error": f"1{d}", "cause": e, "example": code, "fix": code, "cost": f, "page": a}
     return Explanation(True, title=title, line=d, argument=e, others=(b, c), **parts), [a, b, c, d, e, f]
 
 

@@ -175,9 +175,7 @@ def test_what_is_no_function_is_refused():
     with pytest.raises(TypeError, match="`fn` must be a function, got int, which cannot be called"):
         phases(3)
     compiled = jax.jit(wave).lower(jnp.ones(3)).compile()
-    with pytest.raises(
-        TypeError, match="`fn` is a compiled program, whose trace, lowering and compile are past"
-    ):
+    with pytest.raises(TypeError, match="`fn` is compiled already: its trace, lowering and compile are over"):
         phases(compiled, jnp.ones(3))
 
 

@@ -130,18 +130,18 @@ def test_a_dropped_statement_is_noticed(chosen, without, page, cell):
 
 
 def test_a_break_even_may_come_and_go_and_no_other_finding():
-    advice = {"break-even": "Jit a larger part of the program.", "constant": "Pass it as an argument."}
+    advice = {"break-even": "Jit a larger function.", "constant": "Pass it as an argument."}
 
     def said(*kinds):
         lines = [
             f"{i}. {kind}: A jitted call takes 2 µs.\n   {advice[kind]}" for i, kind in enumerate(kinds, 1)
         ]
-        title = f"f: {len(kinds)} findings" if kinds else "f: nothing found. Looked at retraces, break-even."
+        title = f"f: {len(kinds)} findings" if kinds else "f: nothing found. Checked retraces, break-even."
         return compare_outputs.normal("\n".join([title, *lines]), ["clock"])
 
     assert said("constant") == said("constant", "break-even")
     assert said() == said("break-even")
-    unknown = "f: nothing found. Looked at retraces.\nBreak-even was not looked at: it was compiled before."
+    unknown = "f: nothing found. Checked retraces.\nBreak-even was not checked: it was compiled before."
     assert compare_outputs.normal(unknown, ["clock"]) == said("break-even")
     assert said() != said("constant")
 

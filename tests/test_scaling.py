@@ -114,7 +114,7 @@ def test_the_views_name_the_winner_of_each_size():
         "  10  500 µs  1.0 ms  numpy",
         " 100  1.0 ms  1.0 ms  no clear winner",
         "1000  2.0 ms  1.0 ms  jit",
-        "medians, warm, interleaved, waits included, at least 40 rounds",
+        "medians, after warm-up, interleaved, each result waited for, at least 40 rounds",
     ]
     assert "no clear winner" in curve([1.0])._repr_html_()
     assert len(json.loads(json.dumps(curve([0.5, 2.0]).to_dict()))["comparisons"]) == 2
@@ -132,7 +132,7 @@ def test_the_notes_of_the_comparisons_stand_below_with_their_sizes():
                 1,
                 2,
                 notes=("Only 4.", off, Note("'jit' is near nothing.", CALL_OVERHEAD)),
-                _method=("warm", "interleaved", "one call a block"),
+                _method=("after warm-up", "interleaved", "one call per block"),
             ),
         ),
     )
@@ -142,7 +142,7 @@ def test_the_notes_of_the_comparisons_stand_below_with_their_sizes():
         "Size 1000: Only 4.",
         busy.format("up to "),
     )
-    below = [*found.notes, "medians, warm, interleaved, at least 40 rounds"]
+    below = [*found.notes, "medians, after warm-up, interleaved, at least 40 rounds"]
     assert " ".join(repr(found).split()).endswith(" ".join(below))
     assert all(unescape(line) in unescape(found._repr_html_()) for line in below)
 

@@ -21,7 +21,7 @@ ROWS = [
         "f(jnp.ones(3))",
     ],
     ["howto/b", "", "A leaked tracer", "", "UnexpectedTracerError tells of a side effect.", ""],
-    ["reference/claims", "", "Claims", "", "lambda function call new shape recompiles tracer", ""],
+    ["about/claims", "", "Claims", "", "lambda function call new shape recompiles tracer", ""],
     ["learn/c", "", "Branches", "", "jax.lax.while_loop repeats while a condition holds.", "if x > 0: pass"],
 ]
 
@@ -61,7 +61,7 @@ def test_the_best_section_of_a_page_comes_first(v8):
 
 def test_lists_of_everything_come_after_pages(v8):
     pages = [page for page, _ in find(v8, "new lambda function call")]
-    assert pages.index("howto/a") < pages.index("reference/claims")
+    assert pages.index("howto/a") < pages.index("about/claims")
 
 
 @pytest.mark.parametrize("query", ["", "   ", "the of and", "xyzzy", '"<script>', "(["])

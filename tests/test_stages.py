@@ -375,7 +375,7 @@ def test_what_is_not_callable_is_refused():
 
 def test_a_compiled_object_is_refused():
     message = (
-        "stages(fn, ...) needs a function, and `fn` is a Compiled object, which stands for one program and "
+        "stages(fn, ...) needs a function, and `fn` is a Compiled object, which stands for one executable and "
         "never traces again. Pass the function that it was made from."
     )
     with pytest.raises(TypeError, match=re.escape(message)):

@@ -375,7 +375,7 @@ def test_a_result_that_cannot_be_waited_for_is_noted(wrap, what, check):
         f"'kept' returns {what}: unless it waits itself, its time may be that of starting the work only. Return "
         "the arrays, or wait inside the variant with `jax.block_until_ready`."
     ) in result.notes
-    assert "waits included" not in repr(result)
+    assert "each result waited for" not in repr(result)
     assert not any("'array' returns" in note for note in result.notes)
 
 
@@ -383,7 +383,7 @@ def test_a_result_that_cannot_be_waited_for_is_noted(wrap, what, check):
 def test_a_result_that_is_there_at_once_needs_no_note(value):
     result = quick({"a": lambda: value}, check=None)
     assert not any("'a' returns" in note for note in result.notes)
-    assert "warm, interleaved, waits included" in repr(result)
+    assert "after warm-up, interleaved, each result waited for" in repr(result)
 
 
 def test_a_guard_against_transfers_is_about_the_variants_only():
@@ -753,7 +753,7 @@ def test_the_table_reads_well_in_a_terminal():
         "one <by> one  1.0 ms (1.0–1.0 ms)  ×1                   baseline",
         "jit           100 µs (100–100 µs)  ×10.00 (9.88–10.12)  faster",
         "A note.",
-        "warm, interleaved, waits included, 20 rounds; baseline against itself 1.002",
+        "after warm-up, interleaved, each result waited for, 20 rounds; baseline against itself 1.002",
         "  (should be 1)",
     ]
 

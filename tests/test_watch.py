@@ -952,7 +952,7 @@ def test_what_cannot_be_watched_is_refused_in_words(fn, message):
 
 def test_a_compiled_program_is_refused_in_words():
     compiled = jax.jit(_square).lower(1.0).compile()
-    with pytest.raises(TypeError, match="is a Compiled object, which stands for one program"):
+    with pytest.raises(TypeError, match="is a Compiled object, which stands for one executable"):
         watch(compiled)
 
 

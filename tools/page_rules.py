@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import unmarked
+import words
 
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 _FENCE = re.compile(r"^(`{3,}|:{3,})(.*)$")
@@ -56,6 +57,7 @@ def main() -> int:
     """Print every broken rule of every page; return 1 if there is one."""
     pages = [p for p in sorted(_DOCS.rglob("*.md")) if not {"_build", "_data"} & set(p.parts)]
     broken = [(page, *problem) for page in pages for problem in problems(page)]
+    broken += [(path, *problem) for path in words.files() for problem in words.problems(path)]
     for page, line, message in broken:
         print(f"{page.relative_to(_DOCS.parent)}:{line}: {message}", file=sys.stderr)
     print(f"page rules: {len(pages)} pages, {len(broken)} problems")

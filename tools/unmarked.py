@@ -1,6 +1,6 @@
 """Find sentences of the pages that state a rule about JAX without a mark of what proves it.
 
-A *rule* is a sentence of a learn, howto or reference page, or of ten-minutes.md, that
+A *rule* is a sentence of a learn, howto, reference or about page, or of ten-minutes.md, that
 
 - stands in a takeaway or *In short* box, or
 - is universal: it contains any, every, always, all, only, never, none or nothing. Idioms such as "at all", the
@@ -50,6 +50,7 @@ _BOXES = {"takeaway", "in-short"}
 _ASIDE = {"question", "predict", "exercise", "toctree", "figure", "image", "glossary-index"}
 # Pages about the guide itself, its search aids and its package: they state nothing about JAX.
 _ABOUT_THE_GUIDE = {
+    "status.md",
     "index.md",
     "api.md",
     "claims.md",
@@ -63,7 +64,9 @@ _END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`*(\[{])")
 
 def rules(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of each sentence of a page that states a rule without a mark."""
-    states_facts = path.parent.name in {"learn", "howto", "reference"} or path.name == "ten-minutes.md"
+    states_facts = (
+        path.parent.name in {"learn", "howto", "reference", "about"} or path.name == "ten-minutes.md"
+    )
     if not states_facts or path.name in _ABOUT_THE_GUIDE:
         return
     for lines, box in _paragraphs(path.read_text("utf-8")):

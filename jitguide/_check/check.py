@@ -53,7 +53,7 @@ class Findings(AsData):
         findings: The findings; empty if all is well.
         phases: Where the time of a first call goes, and that of a later one; None if it was not run.
         plain: Seconds of a call without jit; None if it was not timed.
-        notes: What could not be looked at, and what else to bear in mind.
+        notes: What could not be checked, and what else to bear in mind.
     """
 
     function: str

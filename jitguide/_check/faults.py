@@ -54,7 +54,7 @@ def purities(fn: Callable[..., Any], acts: Sequence[str]) -> Iterator[Finding]:
     for name in purity.leaks(fn):
         yield finding(
             "impure body",
-            f"The body stores a tracer in `{name}`: what it holds is no number, and raises an error when used.",
+            f"The body stores a tracer in `{name}`: a tracer has no value, and using it later raises an error.",
             "Return the value instead.",
         )
 

@@ -67,7 +67,7 @@ def signature(
         if argument.static and not argument.declared and jit_options(fn) is not None:
             raise TypeError(
                 f"check(fn, ...) cannot trace `{name}`: argument `{argument.name}` is {show(argument.value)} "
-                f"of type {type(argument.value).__name__}, which is no array, number or tree of them. Pass "
+                f"of type {type(argument.value).__name__}, which isn't an array, a number or a tree of them. Pass "
                 f"an array, or make it static with `{rules.option('static', fn, signature, argument.name)}`."
             )
     return signature

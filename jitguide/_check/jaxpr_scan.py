@@ -12,23 +12,23 @@ import numpy as np
 from jitguide._jaxprs import bodies, code_of, equations, lines_of, open_jaxpr, with_bodies
 from jitguide._text import place
 
-# Longer bodies are not looked for: eight copies of one are a compile that nobody waits for twice.
+# Longer bodies are not searched for: users already notice the compile time of eight copies of one.
 _LONGEST_BODY = 64
 # Fewer repetitions are ordinary code, such as the layers of a small network.
 _FEWEST_REPEATS = 8
-# Below this many equations in all copies, nobody notices the compile.
+# Below this many equations in all copies, the compile time goes unnoticed.
 _FEWEST_EQUATIONS = 32
 _HOST = ("callback", "debug_print")
 _JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep  # noqa: PTH100, PTH120 - as the frames have it
 
-# The reader's frames that led to an equation: which code, and the offset in it, finer than a line.
+# The user's frames that led to an equation: which code, and the offset in it, finer than a line.
 Place = tuple[tuple[int, int], ...]
 
 
 class Repeats(NamedTuple):
     """A run of equations: `times` copies of `body` equations each, as a Python loop leaves them.
 
-    `first` is the first equation; `chained` says whether the copies depend on each other, as turns with a carry.
+    `first` is the first equation; `chained` is whether the copies depend on each other, as iterations with a carry.
     """
 
     times: int
@@ -54,7 +54,7 @@ def host_calls(jaxpr: Any, in_loop: bool = False) -> list[tuple[str, bool]]:
 
 
 def unrolled(jaxpr: Any) -> Repeats | None:
-    """Return the longest run that a loop of the reader left in a jaxpr or one inside it; None without one."""
+    """Return the longest run that a loop of the user left in a jaxpr or one inside it; None without one."""
     jaxprs = {id(one): one for one in map(open_jaxpr, with_bodies(jaxpr))}.values()
     found = [run for one in jaxprs if (run := _longest_run(list(one.eqns))) is not None]
     return max(found, key=lambda run: run.times * run.body, default=None)
@@ -63,7 +63,7 @@ def unrolled(jaxpr: Any) -> Repeats | None:
 def _longest_run(equations: list[Any]) -> Repeats | None:
     kinds: dict[tuple[str, Place], int] = {}
     places = [_place(e) for e in equations]
-    # A sum written out repeats an operation as well, but at places of its own.
+    # An unrolled sum repeats an operation as well, but at places of its own.
     words = np.array(
         [kinds.setdefault((_word(e), p), len(kinds)) for e, p in zip(equations, places, strict=True)]
     )
@@ -83,7 +83,7 @@ def _longest_run(equations: list[Any]) -> Repeats | None:
 
 
 def _is_the_readers(first: Any, places: set[Place], outside: set[Place], chained: bool) -> bool:
-    """Return whether a run comes from a loop that the reader wrote, and not from one inside a function of JAX."""
+    """Return whether a run comes from a loop that the user wrote, and not from one inside a function of JAX."""
     if len(places) > 1:  # `tree.map` goes over the leaves, and nothing else can
         return chained or not any("tree_util" in code.co_filename for code, _ in code_of(first))
     # One call made all of it: in a loop around the call, or in a loop inside, which other equations come with.
@@ -103,7 +103,7 @@ def _is_chained(run: Sequence[Any], body: int) -> bool:
 
 
 def where(equation: Any) -> str:
-    """Return file and line of the reader that an equation came from, such as `train.py:12`; empty if unknown."""
+    """Return file and line of the user's code that an equation came from, such as `train.py:12`; empty if unknown."""
     lines = lines_of(equation)
     if not lines:
         return ""

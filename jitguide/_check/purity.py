@@ -79,7 +79,7 @@ def _random_states(fn: Callable[..., Any]) -> dict[str, str]:
         name: value for name, value in captured(fn).items() if isinstance(value, np.random.Generator)
     }
     states = {name: str(generator.bit_generator.state) for name, generator in generators.items()}
-    kind, keys, position, *_ = np.random.get_state()  # noqa: NPY002 -- the reader's, looked at and not used
+    kind, keys, position, *_ = np.random.get_state()  # noqa: NPY002 -- the user's, inspected and not used
     return states | {"np.random": f"{kind} {position} {hash(np.asarray(keys).tobytes())}"}
 
 

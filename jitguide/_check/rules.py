@@ -21,7 +21,7 @@ from jitguide._watch.signature import Leaf, Signature
 from jitguide._watch.signature_diff import differences, reason_for
 from jitguide._watch.static_diff import by_identity
 
-# Below one MiB neither a copy of an array in the program nor a second buffer is worth a change.
+# Below one MiB, a copy of an array in the executable or a second buffer is not worth a change.
 WORTH_BYTES = 2**20
 # A program that needs more calls than this to earn its compile back is often a script that runs once.
 MANY_CALLS = 1000
@@ -140,7 +140,7 @@ def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
         yield finding(
             "constant",
             f"The program contains {', '.join(texts[:3])}{' and more' if len(texts) > 3 else ''}.",
-            "Pass it as an argument: a constant is copied into the program, and a new value is not seen.",
+            "Pass it as an argument: a constant is copied into the executable, and jit ignores a new value.",
         )
 
 
@@ -149,7 +149,7 @@ def named(names: dict[int, str], value: Any, what: str) -> str:
 
 
 def unrolled(traced: Any) -> Iterator[Finding]:
-    """Find loops of Python that were written out into the program."""
+    """Find loops of Python that tracing unrolled."""
     run = jaxpr_scan.unrolled(traced.jaxpr) if jaxpr_scan.knows_places(traced.jaxpr) else None
     if run is not None:
         what = f"{run.times} copies of the same {run.body} operation{'s' if run.body > 1 else ''} in a row"
@@ -236,7 +236,7 @@ def break_even(phases: Phases, plain: float) -> Iterator[Finding]:
     yield finding(
         "break-even",
         f"A jitted call takes {duration(phases.steady)}, a plain one {duration(plain)}: {end}.",
-        "Jit a larger part of the program, so that one call does more, or leave jit out.",
+        "Jit a larger function, so that one call does more, or leave jit out.",
     )
 
 
@@ -245,4 +245,4 @@ def finding(kind: str, sentence: str, advice: str) -> Finding:
 
 
 def _capital(text: str) -> str:
-    return text if text.startswith("jit ") else text[:1].upper() + text[1:]  # a name is no word
+    return text if text.startswith("jit ") else text[:1].upper() + text[1:]  # a name keeps its case

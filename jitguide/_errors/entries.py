@@ -63,6 +63,6 @@ def _entry(group: str, raw: dict[str, Any]) -> Entry:
             **raw,
             **lists,
             "examples": tuple(example.strip("\n") for example in raw["examples"]),
-            "repair": raw["repair"].strip("\n"),
+            "fix": raw["fix"].strip("\n"),
         }
     )

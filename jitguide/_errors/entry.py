@@ -1,4 +1,4 @@
-"""What the catalogue knows about one phenomenon, and what is told about it."""
+"""What the catalogue knows about one phenomenon, and how it is reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INDEX_PAGE = "reference/errors"
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that goes wrong, with its cause, its repair and what the repair costs.
+    """One thing that goes wrong, with its cause, its fix and what the fix costs.
 
     All code runs after `import jax`, `import jax.numpy as jnp` and `import numpy as np`.
 
@@ -24,8 +24,8 @@ class Entry:
         cause: One sentence.
         examples: Smallest programs that show it. Each raises `error`; if that is None, each ends in an
             assertion about what happens silently. None where it takes another machine or installation.
-        repair: A program that does what was meant.
-        cost: What the repair costs, in a sentence.
+        fix: Code that does what was meant.
+        cost: What the fix costs, in a sentence.
         page: Page of the guide, relative to the site.
         error: Qualified name of the class that is raised, or None if nothing is raised.
         patterns: Regular expressions; any of them, found in the message, recognises the entry.
@@ -39,7 +39,7 @@ class Entry:
     title: str
     cause: str
     examples: tuple[str, ...]
-    repair: str
+    fix: str
     cost: str
     page: str
     error: str | None = None
@@ -60,7 +60,7 @@ class Explanation(_display.AsData):
     Attributes:
         found: Whether an entry was recognized.
         foreign: Whether the error comes from something other than JAX: your own code, or another library.
-        key: Name of the entry. Title, cause, example, repair, cost and page are the entry's too.
+        key: Name of the entry. Title, cause, example, fix, cost and page are the entry's too.
         error: Class that the entry is about; of an unknown error, the class that was raised.
         line: The line of your program that failed, with its place, or "" where the text has none.
         argument: The arguments that the failing value depends on, as JAX names them, or "".
@@ -74,7 +74,7 @@ class Explanation(_display.AsData):
     error: str | None = None
     cause: str = ""
     example: str = ""
-    repair: str = ""
+    fix: str = ""
     cost: str = ""
     page: str = INDEX_PAGE
     line: str = ""
@@ -97,7 +97,7 @@ class Explanation(_display.AsData):
         lines = [f"{name}:  {fit(text)}" for name, text in rows.items() if text]
         if not self.found:
             return "\n".join([self.title, *lines])
-        code = {"Shows it:": self.example, "Fix:": self.repair}
+        code = {"Shows it:": self.example, "Fix:": self.fix}
         lines += [f"{name}\n{textwrap.indent(text, '    ')}" for name, text in code.items() if text]
         lines += [f"Cost:   {fit(self.cost)}", f"Page:   {_address(self.page)}"]
         seen = [f"See also: {', '.join(self.others)}"] if self.others else []

@@ -62,7 +62,7 @@ def expect_error(*types: type[BaseException]) -> AbstractContextManager[CaughtEr
     JAX's documentation that the message names. Directories, addresses and JAX's note about filtered
     tracebacks are left out, so the output is the same on every machine.
 
-    Differs from `pytest.raises` in that it shows the error to a reader, and turns another class than the
+    Differs from `pytest.raises` in that it shows the error, and turns another class than the
     expected one into a failure that says so.
 
     Args:

@@ -19,7 +19,7 @@ from jitguide._text import clean, place
 _CLASS_WEIGHT = 4
 _SOURCE_WEIGHT = 2
 _SOURCE_MISSING = -1
-_MAX_OTHERS = 4  # more alternatives than a reader looks at
+_MAX_OTHERS = 4  # more alternatives than a user reads
 
 _RAISED = re.compile(
     r"^(?:E\s+|FAILED \S+ - |.* \| )*((?:[\w.]*\.)?\w+(?:Error|Exception|Warning|Operation)|Exception)(?:: |$)",
@@ -87,11 +87,11 @@ def explain(error_or_text: BaseException | str) -> Explanation:
         error_or_text: The exception itself, or the text as you saw it.
 
     Returns:
-        An `Explanation`; its `found` is False for an unknown text, and `foreign` says whether that text
+        An `Explanation`; its `found` is False for an unknown text, and `foreign` is whether that text
         comes from something other than JAX.
 
     Raises:
-        TypeError: If the argument is neither an exception nor a text.
+        TypeError: If the argument is not an exception or a text.
         ValueError: If the text is empty.
 
     Example:
@@ -116,13 +116,13 @@ def explain(error_or_text: BaseException | str) -> Explanation:
     about: dict[str, Any] = {"line": last.line, "argument": "".join(_ARGUMENT.findall(last.message)[-1:])}
     if not ranked:
         return Explanation(found=False, foreign=last.foreign, error=last.raised or None, **about)
-    names = ("key", "title", "error", "cause", "example", "repair", "cost", "page")
+    names = ("key", "title", "error", "cause", "example", "fix", "cost", "page")
     about |= {name: getattr(ranked[0], name) for name in names}
     return Explanation(found=True, others=tuple(e.key for e in ranked[1 : 1 + _MAX_OTHERS]), **about)
 
 
 def _by_class(evidence: _Evidence) -> list[Entry]:
-    """Return the general entry for a class of JAX's own that the text names, whatever its message says."""
+    """Return the general entry for a class of JAX's own that the text names, for any message."""
     named = set(re.findall(r"\b[A-Z]\w+Error\b", evidence.message)) - {"JaxRuntimeError"}
     errors = ((e, e.error or "") for e in catalogue() if not e.source)
     return [e for e, error in errors if error.startswith("jax.") and error.rpartition(".")[2] in named][:1]

@@ -1,4 +1,4 @@
-"""Which line of the reader's own source an exception came from."""
+"""Which line of the user's own source an exception came from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 from jitguide._text import in_cell
 
-# Frames of these packages are how an error arose, not where the reader can mend it.
+# Frames of these packages are how an error arose, not where the user can fix it.
 _LIBRARIES = frozenset({"jax", "jaxlib", "numpy"}) | sys.stdlib_module_names
 
 

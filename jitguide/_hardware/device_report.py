@@ -80,7 +80,7 @@ class DeviceReport(_display.Displayed):
         matmul_precision: The default precision of matrix products; None is the backend's own choice.
         settings: Pairs of name and value: the options of JAX that change what is computed or how fast, where
             they differ from their defaults; the XLA flags; and related environment variables.
-        compilation_cache: Whether compiled programs are kept on disk.
+        compilation_cache: Whether executables are kept on disk.
         load: Mean number of running processes over the last minute, None where the system does not say.
         problem: A sentence that says why there is no device, None when there is one.
     """

@@ -30,7 +30,7 @@ _QUICK_BURSTS = 2
 _THOROUGH_BURSTS = 15
 # Everything is measured this often, some time apart, because the best of one moment may be half that of another.
 _PASSES = 3
-_LARGEST_SHARE = 1 / 16  # of the device's memory for one array; two programs with two arrays each are alive
+_LARGEST_SHARE = 1 / 16  # of the device's memory for one array; two functions with two arrays each are alive
 # A matrix product that takes longer than this for one call is left out, so that `peaks` stays short.
 _LONGEST_CALL = 0.2
 
@@ -134,20 +134,20 @@ def rates(low: float, high: float, unit: str) -> str:
 def peaks(*, quick: bool = True) -> Peaks:
     """Measure what the default device reaches at best.
 
-    Two programs are tried per size, a copy and a multiplication by a constant. Each reads and writes every
+    Two functions are tried per size, a copy and a multiplication by a constant. Each reads and writes every
     byte once, into a donated buffer, so that no time goes into fresh memory; the faster one counts. The
     result is kept for the life of the process, one per device and default precision of matrix products.
     `jax.disable_jit` and transfer guards make no difference.
 
     Args:
-        quick: Take a few seconds. With False, take several times as long and find slightly higher rates,
+        quick: Take a few seconds. With False, take several times longer and find slightly higher rates,
             which every later call returns, and `roofline` uses.
 
     Returns:
         A `Peaks`.
 
     Raises:
-        TypeError: If `quick` is neither True nor False.
+        TypeError: If `quick` is not True or False.
         RuntimeError: If it is called inside a function that JAX traces, or under a mesh of several devices.
 
     Example:

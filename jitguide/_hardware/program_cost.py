@@ -25,7 +25,7 @@ def why_no_ceiling(hlo: str, seconds: float, nothing: float) -> str:
         nothing: Seconds of a call that does nothing.
     """
     if seconds < _FEW_CALLS * nothing:
-        return "neither: the cost of a call"
+        return f"call overhead: under {_FEW_CALLS} empty calls"
     if targets := sorted(set(_UNCOUNTED.findall(hlo))):
         return f"not known: XLA does not count {targets[0]}"
     return "not known: XLA counts the loop once" if has_loop(hlo) else ""

@@ -94,7 +94,7 @@ class Roofline(_display.Displayed, _display.AsData):
 
     @property
     def bound_by(self) -> str | None:
-        """Which ceiling is nearer, "memory" or "arithmetic"; None where neither can be named."""
+        """Which ceiling is nearer, "memory" or "arithmetic"; None where it cannot be told."""
         if self.flops_fraction is None or self.no_ceiling:
             return None
         return "memory" if self.bandwidth_fraction >= self.flops_fraction else "arithmetic"
@@ -102,7 +102,7 @@ class Roofline(_display.Displayed, _display.AsData):
     def _headline(self) -> str:
         r = self.copy_ratio
         value, low, high = (_display.significant(x) for x in (r.value, r.low, r.high))
-        return f"takes {value} times as long as copying the same bytes ({low}–{high})"
+        return f"takes {value}× the time of copying the same bytes ({low}–{high})"
 
     def _rows(self) -> list[tuple[str, str, str]]:
         copy, matmul = self.copy_peak, self.matmul_peak
@@ -134,7 +134,7 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
     The copy is one more variant of the same interleaved measurement, so their ratio does not inherit the
     drift of the machine. The fractions of the peaks do, and are rougher. The model is the roofline of
     Williams, Waterman and Patterson (2009): a program can be no faster than its bytes at the peak bandwidth
-    and no faster than its operations at the peak rate. The compiled program is measured, under
+    and no faster than its operations at the peak rate. The compiled function is measured, under
     `jax.disable_jit` too.
 
     Args:
@@ -147,7 +147,7 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
         A `Roofline`, in bytes and seconds.
 
     Raises:
-        TypeError: If `fn` is no function or a compiled program, or an argument is no array.
+        TypeError: If `fn` is not a function or is a compiled one, or an argument is not an array.
         ValueError: If `fn` runs on several devices, if an argument was deleted, or if there are no bytes to
             copy.
         RuntimeError: If it is called inside a function that JAX traces.
@@ -234,7 +234,7 @@ def _refuse_arguments(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> None
     refuse_deleted(arguments, "Make it again.")
     if any(isinstance(leaf, jax.Ref) for leaf in jax.tree.leaves(arguments)):
         raise TypeError(
-            "roofline counts the bytes of arguments and results, and what `fn` writes into a `Ref` is neither. "
+            "roofline counts the bytes of arguments and results, and a write into a `Ref` is not among them. "
             "Write it with an array: take `ref[...]`, and return the new value."
         )
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(arguments)):

@@ -67,7 +67,7 @@ def _trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     except TypeError as error:
         hint_at_static("stages", error)
         raise
-    # JAX turns a captured tracer into one more input, so that the program is not the reader's.
+    # JAX turns a captured tracer into one more input, so that the jaxpr is not the user's.
     captured = _jax.captured(traced)
     if captured is None and not _jax.at_top_level():
         raise RuntimeError(f"{_TRACED}. {_OUTSIDE}")
@@ -108,7 +108,7 @@ def _plain(traced: Any) -> Program:
 
 @contextlib.contextmanager
 def _labels_in_cache_key() -> Iterator[None]:
-    """Keep the persistent cache from answering with the same program under other labels.
+    """Keep the persistent cache from answering with an equal executable under other labels.
 
     Its key leaves labels out unless this flag is set.
     """

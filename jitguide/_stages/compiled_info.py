@@ -48,7 +48,7 @@ def donated(traced: Any) -> tuple[str, ...]:
 
 
 def notes(loops: bool, shown: Shown, devices: int) -> list[str]:
-    """Return what a reader must know to read the result rightly."""
+    """Return the notes needed to read the result rightly."""
     found = []
     if loops:
         found.append("Flops and bytes count the body of a loop once, not once per step.")

@@ -94,7 +94,7 @@ def diff(first: Any, second: Any) -> StagesDiff:
     """Return how `second` differs from `first`.
 
     Raises:
-        TypeError: If `second` is no result of `stages`.
+        TypeError: If `second` is not a result of `stages`.
     """
     if not all(isinstance(getattr(second, name, None), Stage) for name in NAMES):
         raise TypeError(
@@ -134,7 +134,7 @@ def _lines(before: Stage, after: Stage) -> tuple[tuple[str, str], ...]:
 
 def _matcher(before: Stage, after: Stage) -> difflib.SequenceMatcher[str]:
     """Return what aligns the lines: blind to numbers in names, but not to what the names stand for."""
-    of_reader = before.name == "source"  # the numbers in it are the reader's own
+    of_reader = before.name == "source"  # the numbers in it are the user's own
     old, new = ([_key(line.text, of_reader) for line in stage.lines] for stage in (before, after))
     while True:
         matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)

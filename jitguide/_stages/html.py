@@ -157,6 +157,6 @@ def _ids(numbers: Iterable[int]) -> str:
 def _legend() -> str:
     return (
         '<p class="jgs-k">Numbers: the source line. ~ and a dashed edge: no label of its own, deduced from '
-        "what uses it. Grey: a constant, or made by XLA. <s>Struck</s>: not in the lowered program. "
+        "what uses it. Grey: a constant, or made by XLA. <s>Struck</s>: not in the StableHLO. "
         "<u>Dotted</u>: not found under its own name in the optimized code.</p>"
     )

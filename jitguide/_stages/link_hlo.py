@@ -39,7 +39,7 @@ def link(
         instruction.equations = find(instruction)
         instruction.link = "exact" if instruction.equations else None
     if not any(instruction.equations for instruction in module.instructions()):
-        return  # no label anywhere: whatever would be deduced from none is a guess
+        return  # no label anywhere: a link would be a guess
     _deduce(module, emitted, nodes)
     for instruction in module.instructions():
         if instruction.opcode == "fusion" or (instruction.called and not instruction.equations):

@@ -117,7 +117,7 @@ class Fusion(AsData):
 
 @dataclasses.dataclass(frozen=True)
 class Constant(AsData):
-    """An array that the function captured: it is part of the program, not an argument.
+    """An array that the function captured: it is a constant of the executable, not an argument.
 
     Attributes:
         type: Its element type and shape ("f32[512,512]").

@@ -17,7 +17,7 @@ _MOVES_DATA = {
 }  # fmt: skip
 _DETAILS = {
     "unused": "unused: removed by JAX",
-    "not lowered": "not in the lowered program",
+    "not lowered": "not in the StableHLO",
     "merged": "XLA folded, merged or simplified it",
     "moves data": "only moves data: absorbed by its neighbours",
     "folded": "XLA folded, merged or simplified it: not found under its own name in the optimized code",

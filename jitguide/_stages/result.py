@@ -69,7 +69,7 @@ class Stages(AsData):
         """Return how `other` differs from this result: each text line by line, and counts of operations.
 
         Raises:
-            TypeError: If `other` is no result of `stages`.
+            TypeError: If `other` is not a result of `stages`.
         """
         from jitguide._stages.diff import diff
 

@@ -38,14 +38,14 @@ def frames(equation: Any) -> list[Place]:
 
 
 class Origins:
-    """Finds the reader's line of each equation; `home` is the file of the function looked at."""
+    """Finds the user's line of each equation; `home` is the file of the function looked at."""
 
     def __init__(self, home: str) -> None:
         self.home = home
         self._readers: dict[str, bool] = {}  # thousands of frames name a handful of files
 
     def readers(self, file: str) -> bool:
-        """Return whether a file is the reader's own: not JAX, nor an installed package."""
+        """Return whether a file is the user's own: not JAX, nor an installed package."""
         if file not in self._readers:
             path = Path(file)
             beside = path.parent == Path(self.home).parent
@@ -53,7 +53,7 @@ class Origins:
         return self._readers[file]
 
     def innermost(self, places: Sequence[Place]) -> Place | None:
-        """Return the deepest of these lines that is the reader's own."""
+        """Return the deepest of these lines that is the user's own."""
         return next((place for place in reversed(places) if self.readers(place.file)), None)
 
     def places(self, nodes: Nodes) -> list[tuple[Place | None, str]]:
@@ -126,7 +126,7 @@ def _panel(place: Place, name: str = "") -> Panel | None:
 
 
 def panels(code: Any, places: Sequence[Place | None], readers: Callable[[str], bool]) -> list[Panel]:
-    """Return what to show: the function itself first, then the reader's functions that it went through."""
+    """Return what to show: the function itself first, then the user's functions that it went through."""
     chosen: list[Panel] = []
     if code and readers(code.co_filename):
         home = _panel(Place(code.co_filename, code.co_firstlineno), code.co_name)

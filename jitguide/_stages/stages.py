@@ -28,7 +28,7 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
         **kwargs: Its keyword arguments.
 
     Returns:
-        A `Stages`. Its `repr` says for each source line what it became; in a notebook it shows four columns.
+        A `Stages`. Its `repr` shows for each source line what it became; in a notebook it shows four columns.
 
     Raises:
         TypeError: If `fn` is not callable, or already traced, lowered or compiled.

@@ -30,7 +30,7 @@ def tags(name: str) -> tuple[int, ...]:
 
 
 def untag_names(hlo: str, nodes: Nodes) -> str:
-    """Return an HLO text in which no instruction is named after a tag, which XLA does at times."""
+    """Return an HLO text in which no instruction is named after a tag, which XLA sometimes does."""
     taken = set(re.findall(r"%[\w.\-]+", hlo))
 
     def rename(match: re.Match[str]) -> str:
@@ -60,7 +60,7 @@ class Tagger:
         """Return the tagged jaxpr and its sites.
 
         One object in gives one object out: a function that is called twice must stay one function in the
-        lowered program. The entry holds the original, so that its `id` is not used again.
+        StableHLO module. The entry holds the original, so that its `id` is not used again.
         """
         if id(jaxpr) not in self._done:
             inner = open_jaxpr(jaxpr)
@@ -123,7 +123,7 @@ def works() -> bool:
         lowered = replay(probe, traced, tagged, {}).trace(jax.ShapeDtypeStruct((), "float32")).lower()
         texts = (lowered.as_text(debug_info=True), _jaxprs.text_of(tagged) or "")
         return all(map(tags, texts))
-    except Exception:  # whatever is missing, the answer is "no"
+    except Exception:  # with anything missing, the answer is "no"
         return False
 
 

@@ -48,7 +48,7 @@ def compare(
     seed: int = 0,
     **kwargs: Any,
 ) -> Comparison:
-    """Time functions side by side on the same arguments, and say which is faster, or that it cannot be told.
+    """Time functions side by side on the same arguments, and report which is faster, or that it cannot be told.
 
     The results are compared first. Then every variant is called in short blocks (about 100 µs), in a new random
     order every round, and each result is waited for. Speed-ups are medians of the ratios within rounds, so what
@@ -68,7 +68,7 @@ def compare(
         budget: Seconds for each variant.
         check: How closely the results have to agree with the baseline's: a relative tolerance; or a function
             of two results that returns False or raises `AssertionError` if they disagree; or None for none.
-            Results that are no arrays or numbers need one of the last two, and have to be waited for inside
+            Results that aren't arrays or numbers need one of the last two, and have to be waited for inside
             the variants.
         control: Whether every variant has two places in a round, the second for another compiled copy of it.
         setup: Returns fresh positional arguments, a tuple of them or a single one (such as a named tuple),
@@ -82,7 +82,7 @@ def compare(
         A `Comparison`; times are in seconds.
 
     Raises:
-        TypeError: An argument is of the wrong type, or a variant returns something that is no array.
+        TypeError: An argument is of the wrong type, or a variant returns something that isn't an array.
         ValueError: An argument has a wrong value, was deleted, or the variants disagree.
         RuntimeError: It was called inside a trace.
 
@@ -266,6 +266,12 @@ def time_alone(fn: Callable[..., Any], fresh: Callable[[], Arguments], once: boo
 
 def _method(timings: tuple[Timing, ...], first: FirstCalls) -> tuple[str, ...]:
     cold = all(timing.calls_per_block == 1 for timing in timings)
-    blocks = "one call a block" if cold else f"{BLOCK * 1e6:.0f} µs blocks"
+    blocks = "one call per block" if cold else f"{BLOCK * 1e6:.0f} µs blocks"
     fresh = ["fresh arguments for every call"] if first.most_calls < sys.maxsize else []
-    return ("warm", "interleaved", *(["waits included"] if first.waited else []), *fresh, blocks)
+    return (
+        "after warm-up",
+        "interleaved",
+        *(["each result waited for"] if first.waited else []),
+        *fresh,
+        blocks,
+    )

@@ -126,7 +126,7 @@ class Comparison(Displayed, AsData):
     device: str
     busy_cores: float | None = None
     notes: tuple[str, ...] = ()
-    _method: tuple[str, ...] = ("warm", "interleaved", "waits included")
+    _method: tuple[str, ...] = ("after warm-up", "interleaved", "each result waited for")
 
     def __getitem__(self, name: str) -> Timing:
         for timing in self.timings:
@@ -136,7 +136,7 @@ class Comparison(Displayed, AsData):
         raise KeyError(f"There is no variant called {name!r}. Use one of {known}.")
 
     def speedup(self, name: str, over: str | None = None) -> Ratio:
-        """Return how many times as fast as the baseline a variant is, with a 95 % interval.
+        """Return the speedup of a variant over the baseline, with a 95 % interval.
 
         The interval holds what the ratio did while it was measured, and what two compiled copies of one function
         differ by, as far as the copies that were timed show it.

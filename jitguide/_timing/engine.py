@@ -26,11 +26,11 @@ CAP = 4
 # One call that takes longer than the budget and than this, in seconds, is all the warm-up.
 SLOW = 0.1
 WARM_CALLS = 3
-# Of the warm calls, a tenth is quicker than the one that sets the length of the blocks.
+# Of the warm-up calls, a tenth is quicker than the one that sets the length of the blocks.
 QUICK = 0.1
 # Functions whose times differ by less than this factor get the same number of calls in a block. Two modes
-# of speed of one function were seen 7 times apart, and which of them the warm calls show is chance.
-ALIKE = 10
+# of speed of one function were seen 7 times apart, and which of them the warm-up calls show is chance.
+SIMILAR = 10
 # The first call of a block follows another function, and takes 20 to 30 µs longer: where that is more than about a
 # hundredth of a call, in seconds, it is made before the clock starts.
 COLD = 3e-3
@@ -130,19 +130,19 @@ def _calls_per_block(seconds: Sequence[float], most: int) -> list[int]:
     """Return how many calls of each function a block times.
 
     Calls that follow each other closely are quicker. Functions of similar speed therefore get blocks of the same
-    number of calls: the baseline with all that are alike to it, then the first of the rest with those alike to
+    number of calls: the baseline with all of similar speed, then the first of the rest with those similar to
     it, and so on.
     """
     counts = [1] * len(seconds)
     rest = list(range(len(seconds)))
     while rest:
         first = seconds[rest[0]]
-        alike = [i for i in rest if first / ALIKE <= seconds[i] <= first * ALIKE]
-        times = [seconds[i] for i in alike]
+        similar = [i for i in rest if first / SIMILAR <= seconds[i] <= first * SIMILAR]
+        times = [seconds[i] for i in similar]
         count = max(1, min(most, int(min(BLOCK / min(times), LONGEST / max(times)))))
-        for i in alike:
+        for i in similar:
             counts[i] = count
-        rest = [i for i in rest if i not in alike]
+        rest = [i for i in rest if i not in similar]
     return counts
 
 

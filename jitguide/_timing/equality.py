@@ -1,4 +1,4 @@
-"""Do two results agree? A fast function that computes something else is the commonest false speed-up."""
+"""Do two results agree? A fast function that computes something else is the most common false speedup."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROUNDINGS = 8
 _SMALL_LEAF = 0.01  # of the scale of the whole result: a leaf as small as this may be all rounding
 _NUMBERS = (bool, int, float, complex)  # Python's own: their dtype follows from what they meet
 _ADVICE = (
-    "Mend the wrong one; pass `setup` if one of them changes its arguments, a larger `check` if both are "
+    "Fix the wrong one; pass `setup` if one of them changes its arguments, a larger `check` if both are "
     "right, or `check=None` to time them all the same."
 )
 
@@ -57,7 +57,7 @@ def require_agreement(check: Check, first: tuple[str, Any], second: tuple[str, A
 
     Raises:
         ValueError: The results differ in structure, shape, dtype or value.
-        TypeError: A result holds something that is neither an array nor a number.
+        TypeError: A result holds something that isn't an array or a number.
 
     Example:
         >>> import numpy as np
@@ -102,7 +102,7 @@ def require_arrays(name: str, result: Any) -> None:
         if holds_objects or not isinstance(leaf, (jax.Array, np.ndarray, np.generic, *_NUMBERS)):
             raise TypeError(
                 f"The variant {name!r} returns a {type(leaf).__name__}{' of objects' * holds_objects} at "
-                f"result{jax.tree_util.keystr(path)}, which is neither an array nor a number. "
+                f"result{jax.tree_util.keystr(path)}, which isn't an array or a number. "
                 "Return arrays only, or wait for what it holds inside the variant and pass a function of both "
                 "results as `check`."
             )
@@ -137,7 +137,7 @@ def _compare_leaf(tolerance: float, names: str, where: str, least: float, a: Any
     if a.dtype != b.dtype and not (loose and _kind(a) == _kind(b)):
         raise ValueError(
             f"{names} disagree in dtype at {where}: {a.dtype} against {b.dtype}. Narrower numbers take less "
-            "time, so this is no fair race: cast one of them, or turn on `jax_enable_x64` for 64-bit types. "
+            "time, so the comparison isn't fair: cast one of them, or turn on `jax_enable_x64` for 64-bit types. "
             "To race them all the same, pass a function of both results as `check`."
         )
     if _kind(a) == "exact":

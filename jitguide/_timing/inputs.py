@@ -1,4 +1,4 @@
-"""What `compare` accepts: its arguments looked over, and the first call of every variant."""
+"""What `compare` accepts: its arguments checked, and the first call of every variant."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Phases(Displayed, AsData):
             only a little faster, the gain is known roughly, and so is the number.
 
         Raises:
-            TypeError: `eager` is neither a number nor a function, or returns something that is not an array.
+            TypeError: `eager` is not a number or a function, or returns something that is not an array.
             ValueError: `eager` is not a positive number of seconds, or its results disagree.
 
         Example:
@@ -170,7 +170,7 @@ def phases(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Phases:
 def _validate(fn: Any, arguments: Arguments) -> None:
     if isinstance(fn, jax.stages.Compiled):
         raise TypeError(
-            "`fn` is a compiled program, whose trace, lowering and compile are past. Pass the function that "
+            "`fn` is compiled already: its trace, lowering and compile are over. Pass the function that "
             "it was made from."
         )
     if not callable(fn):

@@ -98,7 +98,7 @@ def plot_scaling(
 
 
 def _line_colour() -> str:
-    """Return the colour of the axes: what is no variant must not look like one."""
+    """Return the colour of the axes: it must not look like a variant."""
     import matplotlib.pyplot as plt
 
     return str(plt.rcParams["axes.edgecolor"])

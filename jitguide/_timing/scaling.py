@@ -75,7 +75,7 @@ class Scaling(Displayed, AsData):
             for size, found in zip(self.sizes, self.comparisons, strict=True)
             if found.verdict(b, over=a) in ("faster", "slower")
         ]
-        if clear and clear[-1][1] < 0:  # in the end `a` is faster, whatever happens before
+        if clear and clear[-1][1] < 0:  # in the end `a` is faster, even if it is slower before
             return None
         for (size, gain), (next_size, next_gain) in reversed(list(pairwise(clear))):
             if gain < 0 < next_gain:
@@ -132,7 +132,7 @@ def scaling(
         A `Scaling`.
 
     Raises:
-        TypeError: `make_args` is no function, `sizes` is not a series of numbers, or there is no such option.
+        TypeError: `make_args` is not a function, `sizes` is not a series of numbers, or there is no such option.
         ValueError: `sizes` is empty, or not positive, finite and increasing.
 
     Example:

@@ -74,7 +74,7 @@ class WatchedBlock(Displayed):
 
         Raises:
             ValueError: `phase` is none of the four.
-            TypeError: `of` is neither a function nor a name.
+            TypeError: `of` is not a function or a name.
             RuntimeError: JAX did not report its work as expected, so there is no number to give.
         """
         if phase not in _PHASES:
@@ -157,7 +157,7 @@ def assert_compiles(
     Raises:
         AssertionError: Another number was made; the message lists them with their lines and shapes.
         ValueError: No function of the name `of` was seen at work, as of a misspelt one.
-        TypeError: The count is not an integer, or both or neither are given, or `of` is neither a function nor a name.
+        TypeError: The count is not an integer, two or no counts are given, or `of` is not a function or a name.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -190,7 +190,7 @@ def assert_traces(
     Raises:
         AssertionError: Another number was traced; the message lists them with their lines.
         ValueError: No function of the name `of` was seen at work, as of a misspelt one.
-        TypeError: The count is not an integer, or both or neither are given, or `of` is neither a function nor a name.
+        TypeError: The count is not an integer, two or no counts are given, or `of` is not a function or a name.
 
     Example:
         >>> import jax, jax.numpy as jnp

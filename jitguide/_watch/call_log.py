@@ -50,7 +50,7 @@ class Call(AsData):
         seconds: Until the call returned. JAX may still be computing the result then.
         trace: Seconds of tracing; None if there was none.
         lower: Seconds of lowering to StableHLO; None if there was none.
-        compile: Seconds in XLA, or of reading from the persistent cache; None if there was neither.
+        compile: Seconds in XLA, or of reading from the persistent cache; None without either.
         compiled: Whether XLA compiled it, which a call that raised when its program ran did as well.
         reason: Why it was not a hit; None for a hit.
         signature: The call as jit sees it; empty for a hit, which is too quick to write one down.
@@ -193,7 +193,7 @@ class CallLog(Displayed):
 
         Raises:
             AssertionError: Another number did; the message says which calls, with what, and why.
-            TypeError: The count is not an integer, or both or neither are given.
+            TypeError: The count is not an integer, or two or no counts are given.
             ValueError: The number is negative.
         """
         __tracebackhide__ = True

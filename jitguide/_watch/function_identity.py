@@ -53,11 +53,11 @@ def are_alike(a: Any, b: Any, depth: int = 24) -> bool:
         return a.__code__ == b.__code__ and are_alike(_values(a), _values(b), depth - 1)
     if hasattr(a, "__wrapped__"):  # such as what `flax.nnx.jit` makes
         return are_alike(a.__wrapped__, b.__wrapped__, depth - 1)
-    return False  # arrays and the reader's own objects: comparing may be dear, or say nothing
+    return False  # arrays and the user's own objects: comparing may be expensive, or show nothing
 
 
 def _values(fun: types.FunctionType) -> tuple[Any, ...]:
-    """Return what a function holds besides its code."""
+    """Return what a function holds in addition to its code."""
     try:
         cells = [cell.cell_contents for cell in fun.__closure__ or ()]
     except ValueError:  # a name that is not bound yet

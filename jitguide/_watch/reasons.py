@@ -47,12 +47,12 @@ _KINDS = {
     "default left out": _Kind(
         (TRACE,),
         "{argument} {before} and {now}",
-        "leaving out a default and writing it are two programs. Choose one spelling.",
+        "passing a default and leaving it out are compiled separately. Choose one of them.",
     ),
     "keyword or positional": _Kind(
         (TRACE,),
         "{argument} was passed {before} and is now passed {now}",
-        "the two spellings are two programs. Choose one.",
+        "passing it by keyword and by position are compiled separately. Choose one of them.",
     ),
     "tree structure": _Kind(
         (TRACE,),
@@ -127,7 +127,7 @@ _KINDS = {
     "input kind": _Kind(
         (FAST,),
         "{argument} is another kind of input, {before} → {now}",
-        "the compiled program is reused; only the first such call is slower.",
+        "the executable is reused; only the first such call is slower.",
     ),
     "no fast path": _Kind(
         (FAST,),
@@ -138,7 +138,7 @@ _KINDS = {
     "failed first call": _Kind(
         (FAST,),
         "the first such call of {argument} raised, and JAX has kept such calls off the fast path since",
-        "`clear_cache()` of the function brings them back. Call it once when the cause is mended.",
+        "`clear_cache()` of the function brings them back. Call it once after the cause is fixed.",
     ),
     "other thread": _Kind(
         (FAST,),

@@ -117,7 +117,7 @@ def signature_of(
         fn: The jitted function.
         args: Positional arguments; donated arrays are fine.
         kwargs: Keyword arguments.
-        static: Names of static parameters, in addition to those that JAX tells.
+        static: Names of static parameters, in addition to those that JAX reports.
         only_arrays: Whether every leaf that is not an array is static, as for `equinox.filter_jit`.
     """
     parameters = parameters_of(fn)
@@ -140,7 +140,7 @@ def outline_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], values: bool) -
     Args:
         args: Positional arguments.
         kwargs: Keyword arguments.
-        values: Whether values count that are no arrays, because some may be static.
+        values: Whether values count that are not arrays, because some may be static.
     """
     leaves, structure = tree.tree_flatten((args, dict(kwargs)))
     return structure, *[getattr(leaf, "shape", None) or _mark(leaf, values) for leaf in leaves]

@@ -1,7 +1,7 @@
 """The differences between two calls, and which of them made JAX work.
 
 JAX's own explanation is a log text that changes with versions, says nothing about recompiles without a trace
-and picks an unfit earlier call at times. So signatures are compared here, and no text of JAX is read.
+and sometimes picks an unfit earlier call. So signatures are compared here, and no text of JAX is read.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _telling(found: list[Reason], layer: str) -> list[Reason]:
 
 
 def _distance(found: list[Reason], layer: str) -> tuple[Any, ...]:
-    """Return how far an earlier call is, so that the nearest is the one a reader would compare with."""
+    """Return how far an earlier call is, so that the nearest is the one a user would compare with."""
     telling = _telling(found, layer)
     return (
         any(not reaches(d.kind, layer) for d in telling),  # it has another trace, and this call reused one

@@ -35,7 +35,7 @@ class Part(NamedTuple):
     old: Any
 
     def advice(self, field: bool) -> str:
-        """Return what to do about it, by what it is; `field` says that it is in a container among the arguments."""
+        """Return what to do about it, by what it is; `field` is whether it is in a container among the arguments."""
         old = self.old
         if self.kind == "identity":
             if _is_function(old) or (isinstance(old, tuple) and any(map(callable, old))):
@@ -66,7 +66,7 @@ def equal(old: Any, new: Any) -> bool:
     """Return whether two values say that they are equal."""
     try:
         return bool(old == new)
-    except Exception:  # the reader's own `__eq__` may refuse
+    except Exception:  # the user's own `__eq__` may refuse
         return False
 
 
@@ -132,7 +132,7 @@ def field_parts(old: Any, new: Any, path: str) -> list[Part]:
 
 
 def unflattened(structure: Any) -> Any:
-    """Return a tree of a structure, with a new object for each leaf: such are no values of its nodes."""
+    """Return a tree of a structure, with a new object for each leaf: its nodes hold no such values."""
     return structure.unflatten([object() for _ in range(structure.num_leaves)])
 
 

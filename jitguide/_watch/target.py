@@ -92,7 +92,7 @@ class Stand:
             raise AttributeError(name)
         return getattr(self._fn, name)
 
-    # Written out, because `isinstance(f, jax.stages.Wrapped)` looks for them in the class.
+    # In full, because `isinstance(f, jax.stages.Wrapped)` looks for them in the class.
     def lower(self, *args: Any, **kwargs: Any) -> jax.stages.Lowered:
         """Lower without calling, as `lower` of a jitted function does."""
         return self._fn.lower(*args, **kwargs)

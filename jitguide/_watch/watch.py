@@ -176,7 +176,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         phases = {event.phase: event.seconds for event in own}  # the outermost ends last
         try:
             outcome, why, signature = self._explain(args, kwargs, phases, before, error)
-        except Exception:  # whatever is odd about the arguments must not break the user's call
+        except Exception:  # odd arguments must not break the user's call
             outcome, why, signature = ("raised" if error else _deepest(phases) or "not counted"), None, ""
         if outcome == "hit" or (why and why.kind in _IDLE):
             if self._history.has_slow:

@@ -15,13 +15,13 @@ FRONT = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Pyt
 TAKEN = ("jitguide", "examples", "tools", "docs/_ext", "docs/_ipython", "docs/_static", "docs/_templates")
 CLAIM = 'import pytest\n\n\n@pytest.mark.claim("{0}", "It is {0}.")\ndef test_{0}():\n    assert True\n'
 PAGES = {
-    "docs/index.md": "# Start\n\n```{toctree}\nfirst\nsecond\nthird\nshown\nstatus\nreference/claims\n```\n",
+    "docs/index.md": "# Start\n\n```{toctree}\nfirst\nsecond\nthird\nshown\nabout/status\nabout/claims\n```\n",
     "docs/first.md": FRONT
     + "# First\n\nProse {claim}`wet`.\n\n```{code-cell}\nprint(1 + 1)\n```\n\n## A part\n\nText.\n",
     "docs/second.md": "# Second\n\nSee [](first.md#a-part), [](first.md), and note {claim}`white`.\n",
     "docs/third.md": FRONT + "# Third\n\n```{code-cell}\nprint(3)\n```\n",
     "docs/shown.md": "# Shown\n\n```{eval-rst}\n.. autofunction:: jitguide.expect_error\n```\n",
-    "docs/reference/claims.md": "# Claims\n\n```{claims-table}\n```\n",
+    "docs/about/claims.md": "# Claims\n\n```{claims-table}\n```\n",
     "docs/_data/questions.json": "[]",
     "docs/_data/claims.json": '{"releases": [], "claims": {}}',
     "tests/claims/test_rain.py": CLAIM.format("wet"),
@@ -68,7 +68,7 @@ def checkout(tmp_path_factory):
     for name in (
         "pyproject.toml",
         "docs/conf.py",
-        "docs/status.md",
+        "docs/about/status.md",
         "docs/_data/flags.toml",
         "docs/_data/jax.inv",
     ):

@@ -31,7 +31,7 @@ def ids(path):
 
 
 def test_there_is_a_site():
-    assert {"index.html", "status.html"} <= set(PAGES)
+    assert {"index.html", "about/status.html"} <= set(PAGES)
     assert LESSONS
 
 

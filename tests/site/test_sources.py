@@ -57,9 +57,9 @@ def test_a_row_is_complete_and_its_place_is_alive(row):
 
 
 def test_the_page_of_the_five_tutorials_shows_every_row_and_every_claim_leads_to_the_ledger():
-    assert {f"row-{name}" for name in IDS} <= anchors("reference/five-tutorials")
+    assert {f"row-{name}" for name in IDS} <= anchors("about/five-tutorials")
     cited = {f"claim-{name}" for row in ROWS for name in row["claims"]}
-    assert cited <= anchors("reference/claims")
+    assert cited <= anchors("about/claims")
 
 
 def test_a_dead_heading_is_found():
@@ -68,7 +68,7 @@ def test_a_dead_heading_is_found():
 
 
 def test_every_link_of_a_row_leads_to_its_heading():
-    page = BeautifulSoup((HTML / "reference" / "five-tutorials.html").read_text("utf-8"), "html.parser")
+    page = BeautifulSoup((HTML / "about" / "five-tutorials.html").read_text("utf-8"), "html.parser")
     for row in ROWS:
         link = page.find(id=f"row-{row['id']}").find_parent("tr").find_all("a")[-1]["href"]
         assert re.search(rf"{re.escape(row['page'].rsplit('/', 1)[-1])}\.html", link), row["id"]

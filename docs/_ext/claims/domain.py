@@ -30,7 +30,7 @@ from _ext import build
 from . import experiments, recording
 
 _log = logging.getLogger(__name__)
-LEDGER = "reference/claims"
+LEDGER = "about/claims"
 
 
 def mark(name: str) -> pending_xref:

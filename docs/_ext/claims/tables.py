@@ -17,7 +17,7 @@ from _ext.nodes import Inline, inline, paragraph, section, table
 from . import domain, experiments, recording
 from .recording import MARKS, WORDS
 
-_TUTORIALS = "reference/five-tutorials"
+_TUTORIALS = "about/five-tutorials"
 # Topics whose file name makes no title.
 TOPICS = {
     "apis gone": "APIs that are gone",

@@ -79,7 +79,7 @@ class ErrorIndex(SphinxDirective):
         found += paragraph(self.parse_inline(entry.cause)[0])
         for example in entry.examples:
             found += self._code(example, "what goes wrong", "error-example", entry)
-        found += self._code(entry.repair, "the repair", "error-repair", entry)
+        found += self._code(entry.fix, "the fix", "error-repair", entry)
         found += paragraph([nodes.strong(text="Cost: "), *self.parse_inline(entry.cost)[0]])
         if entry.page != self.env.docname:
             found += paragraph(self.parse_inline(f"More: {{doc}}`/{entry.page}`")[0])

@@ -34,7 +34,7 @@ _WIDTHS = (5, 2, 7, 3)
 _VERDICTS = {
     "traces again": "traces again",
     "no": "does not notice",
-    "stale": "keeps its program",
+    "stale": "keeps its executable",
     "start": "set it before the start",
     "special": "see the text",
 }

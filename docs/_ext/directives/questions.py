@@ -1,4 +1,4 @@
-"""Real questions and where the guide answers them: a list at the end of each page, and an index of all.
+"""Questions about jit and where the guide answers them: a list at the end of each page, and an index of all.
 
 docs/_data/questions.json holds for each question its topic, its text, and one or two places, each a page and
 the slug of a heading: `howto/timing#the-first-call`. A place that does not exist fails the build.
@@ -23,25 +23,25 @@ _log = logging.getLogger(__name__)
 _DATA = DATA / "questions.json"
 _TITLE = "Questions answered here"
 TOPICS = {
-    "tracing-errors": "Errors while tracing",
+    "tracing-errors": "Tracer errors",
     "static-args": "Static arguments",
-    "recompilation": "Compiling again",
+    "recompilation": "Recompilation",
     "compile-time": "Compile time",
-    "benchmark-speed": "Speed, and measuring it",
-    "control-flow-loops": "Loops and branches",
-    "dynamic-shapes": "Shapes and indices",
-    "side-effects-printing": "Printing and callbacks",
-    "closures-constants": "Captured arrays",
+    "benchmark-speed": "Speed and benchmarking",
+    "control-flow-loops": "Control flow: loops and branches",
+    "dynamic-shapes": "Dynamic shapes and indexing",
+    "side-effects-printing": "Side effects, printing and callbacks",
+    "closures-constants": "Closures and captured constants",
     "methods-classes": "Methods and classes",
-    "pytrees-dataclasses": "Dataclasses and other trees",
-    "memory-donation": "Memory and donation",
-    "caching-aot-export": "Caches, compiling ahead, export",
-    "numerics-dtypes": "Numbers, precision and NaN",
+    "pytrees-dataclasses": "Pytrees and dataclasses",
+    "memory-donation": "Memory and buffer donation",
+    "caching-aot-export": "Caches, ahead-of-time compilation and export",
+    "numerics-dtypes": "Precision, dtypes and NaN",
     "randomness": "Random numbers",
     "debugging-testing": "Debugging and testing",
-    "transformations-nesting": "jit with other transformations",
-    "devices-sharding-processes": "Devices, threads and processes",
-    "inputs-signatures": "Inputs and signatures",
+    "transformations-nesting": "jit with grad, vmap and other transformations",
+    "devices-sharding-processes": "Devices, sharding, threads and processes",
+    "inputs-signatures": "Arguments and signatures",
 }
 
 

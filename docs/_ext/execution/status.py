@@ -16,7 +16,7 @@ from _ext.nodes import Inline, table
 from . import fingerprint
 from .store import Store
 
-PAGE = "status"
+PAGE = "about/status"
 
 
 class build_table(nodes.General, nodes.Element):  # noqa: N801 -- docutils names nodes in lower case

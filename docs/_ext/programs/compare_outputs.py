@@ -35,13 +35,13 @@ _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
 _UNIT = r"(?:[KMGT]i?B/s|[GT]?FLOP/s|[µumn]?s|min|seconds|sec|%)(?!\w)"
 _BY_CLOCK = (
     (re.compile(rf"{_NUMBER}(?: ?{_UNIT})? ?– ?{_NUMBER}(?: ?{_UNIT})?"), "#"),
-    (re.compile(rf"× ?{_NUMBER}|{_NUMBER} ?(?:× slower|×|x\b|times as)"), "#"),
+    (re.compile(rf"× ?{_NUMBER}|{_NUMBER} ?(?:× slower|×|x\b)"), "#"),
     (re.compile(rf"{_NUMBER} ?{_UNIT}"), "#"),
     (re.compile(rf"(?<=peak memory )\+?{_NUMBER}"), "#"),
     (re.compile(r"\b(?:faster|slower|same|cannot tell|no clear winner)\b"), "verdict"),
     (re.compile(rf"even after {_NUMBER} calls?|never even"), "even #"),
     (re.compile(rf"baseline against itself {_NUMBER}|{_NUMBER} rounds"), "#"),
-    (re.compile(rf"nothing found\. Looked at .*|{_NUMBER} findings?"), "findings"),
+    (re.compile(rf"nothing found\. Checked .*|{_NUMBER} findings?"), "findings"),
 )
 _MEASURED = {"clock": _BY_CLOCK, "memory": ((re.compile(rf"{_NUMBER} ?[KMGT]i?B(?![\w/])"), "#"),)}
 # The last column of a table over sizes: who was fastest.
@@ -50,8 +50,8 @@ _FASTEST = re.compile(r"^([\d.,e+]+(?: #){2,}) .*$")
 _WRAPPED = re.compile(r"^(\S.{50,})\n {2}(?=\S)", re.MULTILINE)
 # Notes that jitguide makes or leaves out, depending on how the measurement went.
 _NOTES = re.compile(
-    r"Other programs kept|Only \d+ rounds|a jitted call that does nothing|warm, interleaved|Two compiled copies of"
-    r"|^(?:\d+\. )?break-even:? A jitted call|Jit a larger part of the program|^Break-even was not looked at"
+    r"Other programs kept|Only \d+ rounds|a jitted call that does nothing|after warm-up, interleaved|Two compiled copies of"
+    r"|^(?:\d+\. )?break-even:? A jitted call|Jit a larger function|^Break-even was not checked"
 )
 
 

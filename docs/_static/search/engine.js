@@ -50,7 +50,7 @@ const GuideSearch = (() => {
 
   // Lists of everything mention everything: they come after the pages that explain one thing.
   const LISTS =
-    /^reference\/(claims|more-facts|five-tutorials|glossary|api|questions|coverage)$|^(status|index)$|\/index$/;
+    /^reference\/(glossary|api|questions)$|^about\/(claims|more-facts|five-tutorials|coverage|status)$|^index$|\/index$/;
   const weightOf = (page) => (LISTS.test(page) ? 0.4 : page.startsWith("howto/") ? 1.3 : 1);
 
   let index = null;

@@ -1,4 +1,4 @@
-"""What is in the key of jit's caches: about a hundred changes to a warm call, each made and counted.
+"""What is in the key of jit's caches: about a hundred changes to a call after warm-up, each made and counted.
 
 `Changes` and `counted` are the experiment, and serve for changes of your own.
 """
@@ -17,7 +17,7 @@ GROUPS = {
     "scalars": arguments.scalars,
     "containers": arguments.containers,
     "statics": arguments.statics,
-    "spellings": arguments.spellings,
+    "conventions": arguments.conventions,
     "keys": surroundings.keys,
     "functions": surroundings.functions,
     "places": surroundings.places,

@@ -1,4 +1,4 @@
-"""Changes to what you pass: values, types, containers, static values, spelling."""
+"""Changes to what you pass: values, types, containers, static values, calling convention."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ def statics(t: Changes) -> None:
     t.see("the same lambda written again", f, x, lambda x: jnp.sin(x))
 
 
-def spellings(t: Changes) -> None:
-    """Spelling of the call."""
+def conventions(t: Changes) -> None:
+    """Keyword or position, defaults."""
     x = jnp.asarray(X)
     for kind, n, options in (("traced", 2.0, {}), ("static", 2, {"static_argnames": "n"})):
         f = warm(scale, x, n, **options)

@@ -35,9 +35,9 @@ def functions(t: Changes) -> None:
     t.see("jax.jit(f, donate_argnums=0)", jax.jit(body, donate_argnums=0), jnp.array(X))
     t.see("jax.jit(jax.jit(f))", jax.jit(jax.jit(body)), x)
     t.see("jax.jit(partial) with the same partial", jax.jit(kept), x)
-    t.see("jax.jit(partial(f, n=2)), made anew", jax.jit(functools.partial(scaled, n=2)), x)
-    t.see("jax.jit(lambda x: f(x)), made anew", jax.jit(lambda x: body(x)), x)
-    t.see("jax.jit(jax.vmap(f)), made anew", jax.jit(jax.vmap(body)), x)
+    t.see("jax.jit(partial(f, n=2)), recreated", jax.jit(functools.partial(scaled, n=2)), x)
+    t.see("jax.jit(lambda x: f(x)), recreated", jax.jit(lambda x: body(x)), x)
+    t.see("jax.jit(jax.vmap(f)), recreated", jax.jit(jax.vmap(body)), x)
     read = {"factor": 2.0}
     f = warm(lambda x: x * read["factor"], x)
     read["factor"] = 3.0
@@ -129,7 +129,7 @@ def settings(t: Changes) -> None:
 
 
 def transformations(t: Changes) -> None:
-    """Transformations and effects: warm calls."""
+    """Transformations and effects: calls after warm-up."""
     x = jnp.asarray(X)
     shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
     f, body = warm(double, x), counted(double)

@@ -1,0 +1,202 @@
+"""Find words of the guide's old vocabulary, and say the field's word instead: `python tools/words.py`.
+
+It reads the prose of pages, the docstrings, messages and comments of `jitguide`, `examples` and `tools`, and the sentences
+of the error catalogue. It leaves alone what is not ours to word: code, outputs, links, and quotations, such as JAX's messages.
+Patterns are phrases where the bare word has a good use too; the use is named beside the pattern.
+`tools/page_rules.py` runs it. Needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[1]
+
+# What is still to be rewritten: take a line off when its page is, so that the list shrinks to nothing.
+TO_DO = [
+    "docs/howto/ahead-of-time.md",
+    "docs/howto/callbacks.md",
+    "docs/howto/captured-constants.md",
+    "docs/howto/changing-shapes.md",
+    "docs/howto/debugging.md",
+    "docs/howto/devices.md",
+    "docs/howto/different-results.md",
+    "docs/howto/every-call-recompiles.md",
+    "docs/howto/leaked-tracers.md",
+    "docs/howto/methods-and-classes.md",
+    "docs/howto/out-of-memory.md",
+    "docs/howto/print-shows-a-tracer.md",
+    "docs/howto/profiling.md",
+    "docs/howto/random-keys.md",
+    "docs/howto/refs.md",
+    "docs/howto/slow-first-call.md",
+    "docs/howto/slower-with-jit.md",
+    "docs/howto/stale-state.md",
+    "docs/howto/start-up.md",
+    "docs/howto/structured-arguments.md",
+    "docs/howto/testing.md",
+    "docs/howto/threads-and-processes.md",
+    "docs/howto/timing.md",
+    "docs/howto/tracer-errors.md",
+    "docs/index.md",
+    "docs/learn/a-real-program.md",
+    "docs/learn/arguments.md",
+    "docs/learn/control-flow.md",
+    "docs/learn/from-python-to-machine-code.md",
+    "docs/learn/how-much-to-jit.md",
+    "docs/learn/in-place-updates.md",
+    "docs/learn/one-compile-many-calls.md",
+    "docs/learn/purity.md",
+    "docs/learn/shapes.md",
+    "docs/learn/static-and-traced-values.md",
+    "docs/learn/transformations.md",
+    "docs/learn/what-jit-buys-you.md",
+    "docs/learn/what-to-remember.md",
+    "docs/learn/what-tracing-sees.md",
+    "docs/learn/when-jit-does-not-help.md",
+    "docs/ten-minutes.md",
+]
+
+_RULES = [
+    # "program" is right for a whole script: "your program", "a training program".
+    (r"(compiled|jitted|lowered|unrolled|fused|one|two|same|smaller|larger) programs?\b(?! that)", "compiled function, or executable"),
+    (r"programs? (for each|of (its|their) own|per)\b|part of the program|into the program\b", "compiled function, or executable"),
+    (r"starts? of (an? |each )?(operation|kernel)s?|prices? of", "launch overhead, dispatch overhead, or cost"),
+    # "turn off", "in turn", "turn into" are right.
+    (r"(each|every|per|a|one|last|first|next) turn(?! (on|off|into|out))|turns of", "iteration, or step"),
+    (r"spell(ing|ed|t)s?\b", "calling convention, passed by keyword, or form"),
+    (r"written out|writes? out(?! of)", "unrolled"),
+    # A record of a measurement is right.
+    (r"(wr[oi]te|writes|written|writing) down|the record of (a|the|its) (jitted |inner )?(function|trace|call)", "traced, the trace, or the jaxpr"),
+    (r"repair\w*|cure[sd]?|remed(y|ies)|mend(s|ed|ing)?", "fix, workaround, or solution"),
+    (r"dear(er|est|ly)?", "cost, or expensive"),
+    (r"anew", "again, redefined, or recreated in every iteration"),
+    (r"new one in each|made new in", "redefined, or recreated in every iteration"),
+    # A message says something; a tool reports or shows it.
+    (r"(`\w*`|JAX|XLA|Python) (says|said|tells|told)\b", "reports, shows, or records"),
+    (r"(the|a) readers?\b", "you; in developer docs the user"),
+    (r"stand-ins?", "tracer, or abstract value"),
+    (r"kin|alike|likeness", "similar, equal, or the same"),
+    (r"whoever|somebody|nobody|whatever", "you, JAX, XLA, or the caller"),
+    (r"complaints?", "problem, or symptom"),
+    (r"words of jit", "glossary"),
+    (r"look(s|ed)? over", "check, or inspect"),
+    (r"range in which it is known", "95 % confidence interval"),
+    (r"eight in ten", "10th–90th percentile"),
+    # "Warm up" and "warm-up" are the field's.
+    (r"waits included|warm (calls?|functions?|programs?|runs?)\b", "“each result is waited for”, or “after warm-up”"),
+    (r"(for|in) want of", "because there is no"),
+    (r"for ever", "forever, or without a limit"),
+    (r"as ever|at times|seldom|beforehand|besides|shall", "as usual, sometimes, rarely, in advance, also, or will"),
+    # "Greatest common divisor" is mathematics.
+    (r"commonest|greatest(?! common)", "most common, or largest"),
+    # "There is no" and "is no longer" are plain English.
+    (r"(?<!there )(is|are|was|were) no(?! (longer|more|fewer|less|later|larger|worse|better|slower|faster)\b)(?! ?[,.;)])", "is not a"),
+    (r"neither", "not either, or two sentences"),
+    (r"may not", "must not, cannot, or might not"),
+    (r"times as (long|fast|slow|much|many|large)|1/\d+ of the (time|memory)", "a plain ratio: 3× slower"),
+    (r"must [^.]* and got", "must be …, got …"),
+    # The verb before its subject: "In a jitted function live two kinds of values".
+    (r"(?<![\w,] )(In|Between|Behind|Under|Inside|At|On|With) (a|an|the|this|each|every)\b[^,.;:]{2,60} (lies?|lives?|stands?) (a|an|the|two|three|what)\b", "subject, verb, object"),
+]  # fmt: skip
+_RULES = [(re.compile(rf"(?<!\w)(?:{phrase})(?!\w)", re.IGNORECASE), say) for phrase, say in _RULES]
+
+_CODE = re.compile(r"``[^`]+``|`[^`]*`")
+_NOT_OURS = re.compile(
+    r"\{\w+\}`x`|\{[^{}]*\}|(?<=\])\([^()]*(?:\([^()]*\))*\)|<[^<>]*>|https?://\S+|[\"“][^\"”]*[\"”]|&\w+;"
+)  # roles, replacement fields, the targets of links, tags, quotations
+_FENCE = re.compile(r"^ *(`{3,}|:{3,})(?:\{([\w-]+)\})?")
+_PROSE = {
+    "glossary",
+    "note",
+    "list-table",
+    "tip",
+    "warning",
+    "important",
+}  # directives in backticks that hold prose
+_OPTION = re.compile(r"^ *:(alt|caption|title): ")
+
+
+def words(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each phrase of some prose that the guide avoids, and what to say."""
+    plain = _NOT_OURS.sub(" ", _CODE.sub("`x`", text))
+    for pattern, say in _RULES:
+        for match in pattern.finditer(plain):
+            yield match.group(), say
+
+
+def page(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines of prose of a page: its description, paragraphs, headings and captions."""
+    fences: list[tuple[str, bool]] = []
+    lines = text.splitlines()
+    front = lines.index("---", 1) if lines[:1] == ["---"] and "---" in lines[1:] else -1
+    for number, line in enumerate(lines, 1):
+        if number <= front + 1:
+            if "description" in line:
+                yield number, line.replace('"', " ")  # its quotes are YAML's
+            continue
+        fence = _FENCE.match(line)
+        code = bool(fences) and not fences[-1][1]
+        if fences and line.strip() == fences[-1][0]:
+            fences.pop()
+        elif fence and not code:
+            fences.append((fence[1], fence[1][0] == ":" or fence[2] in _PROSE))
+        elif not code or _OPTION.match(line):
+            yield number, line
+
+
+def module(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the strings and comments of Python that are sentences: those with a space in them."""
+    f_string = getattr(tokenize, "FSTRING_MIDDLE", None)  # part of a token of its own from Python 3.12 on
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.STRING, tokenize.COMMENT, f_string) and " " in token.string:
+            pattern = token.string[:3].lower().startswith(("r'", 'r"', "rf", "br"))
+            for offset, line in enumerate([] if pattern else token.string.strip("\"'").splitlines()):
+                if not line.lstrip().startswith((">>>", "...")):
+                    yield token.start[0] + offset, line
+
+
+def catalogue(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the sentences of the error catalogue: titles, causes and costs."""
+    lines = text.splitlines()
+    for entry in tomllib.loads(text)["entry"]:
+        at = lines.index(f'key = "{entry["key"]}"')
+        for field in ("title", "cause", "cost"):
+            yield (
+                next(n for n in range(at, len(lines)) if lines[n].startswith(f"{field} =")) + 1,
+                entry[field],
+            )
+
+
+def problems(path: Path) -> list[tuple[int, str]]:
+    """Return line and message for each phrase of a file that the guide avoids."""
+    lines = {".md": page, ".py": module, ".toml": catalogue}[path.suffix](path.read_text("utf-8"))
+    return [(n, f"{found!r}: say {say}.") for n, line in lines for found, say in words(line)]
+
+
+def files() -> list[Path]:
+    """Return what is checked: pages, package, examples, tools and the catalogue, without what is on the list."""
+    globs = ("docs/**/*.md", "jitguide/**/*.py", "jitguide/**/*.toml", "examples/*.py", "tools/*.py")
+    paths = sorted(path.relative_to(_ROOT) for glob in globs for path in _ROOT.glob(glob))
+    left = [p for p in paths if not {"_build", "_data"} & set(p.parts) and p != Path("tools/words.py")]
+    return [_ROOT / p for p in left if not any(p.is_relative_to(entry) for entry in TO_DO)]
+
+
+def main() -> int:
+    """Print what each file should say otherwise; with names of files, look at these, on the list or not."""
+    paths = [Path(name) for name in sys.argv[1:]] or files()
+    found = [(path, *problem) for path in paths for problem in problems(path)]
+    for path, line, message in found:
+        print(f"{path}:{line}: {message}", file=sys.stderr)
+    print(f"words: {len(paths)} files, {len(found)} problems; {len(TO_DO)} entries still to be rewritten")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
