@@ -7,11 +7,11 @@ from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
-from . import admonitions, decision_chart, error_index, flags, questions
+from . import admonitions, answers, decision_chart, error_index, flags, questions
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register the directives, the check of the flags and the lists of questions with Sphinx."""
+    """Register the directives, the check of the flags, the folds and the lists of questions with Sphinx."""
     for name in admonitions.TITLES:
         app.add_directive(name, admonitions.GuideAdmonition)
     app.add_directive("decision-chart", decision_chart.DecisionChart)
@@ -19,5 +19,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_directive("flags", flags.Flags)
     app.add_directive("question-index", questions.QuestionIndex)
     app.connect("builder-inited", flags.check)
+    app.connect("doctree-read", answers.fold, priority=300)
+    app.add_post_transform(answers.FoldAnswers)
     app.connect("doctree-read", questions.append, priority=400)  # before the tables of contents are made
     return build.PARALLEL_SAFE
