@@ -7,7 +7,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
-from . import admonitions, answers, decision_chart, error_index, flags, questions
+from . import admonitions, answers, decision_chart, error_finder, error_index, flags, questions
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
@@ -15,6 +15,9 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     for name in admonitions.TITLES:
         app.add_directive(name, admonitions.GuideAdmonition)
     app.add_directive("decision-chart", decision_chart.DecisionChart)
+    app.add_directive("error-finder", error_finder.ErrorFinder)
+    app.connect("doctree-read", error_finder.describe)
+    app.connect("build-finished", error_finder.write)
     app.add_directive("error-index", error_index.ErrorIndex)
     app.add_directive("flags", flags.Flags)
     app.add_directive("question-index", questions.QuestionIndex)
