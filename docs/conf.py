@@ -82,12 +82,12 @@ epub_exclude_files = ["search.xhtml", "_static/search/minisearch.LICENSE.txt"]  
 
 # Looks ------------------------------------------------------------------------------------------------------
 html_theme = "sphinx_book_theme"
-html_title = "The JIT guide"
+html_title = "JAX jit guide"  # ends the title of every page: people search for "JAX"
 html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_css_files = ["guide.css", "chart.css", "cheat-sheet.css"]
 epub_css_files = [*html_css_files, "book.css"]
-html_js_files = ["guide.js", "stages.js"]
+html_js_files = ["stages.js"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
@@ -106,7 +106,7 @@ html_theme_options = {
     "navbar_persistent": [],
     "show_navbar_depth": 1,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc.html", "take-away.html"],
+    "secondary_sidebar_items": {"**": ["page-toc.html", "take-away.html"], "index": []},
     "collapse_navbar": True,
     "toc_title": "On this page",
     "pygments_light_style": "a11y-high-contrast-light",

@@ -107,6 +107,15 @@ def test_a_lesson_asks_answers_and_lets_practise(page):
     assert document.select(".guide-figure svg"), f"{page} has no figure"
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_solution_is_folded_with_its_outputs(page):
+    document = soup(page)
+    open_ones = [c for c in document.select("div.cell.tag_solution") if not c.find_parent("details")]
+    assert [str(cell)[:200] for cell in open_ones] == []
+    folds = document.select("details.guide-answer")
+    assert [fold for fold in folds if not fold.summary.get_text(strip=True) or fold.has_attr("open")] == []
+
+
 @pytest.mark.parametrize("page", LESSONS)
 def test_a_lesson_was_executed_and_says_when(page):
     assert soup(page).select_one("p.executed-on") is not None

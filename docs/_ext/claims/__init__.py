@@ -7,7 +7,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from _ext import DATA, build
 
-from . import domain, experiments, tables, tutorials
+from . import domain, experiments, proofs, tables, tutorials
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
@@ -25,6 +25,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_node(tutorials.place_link)
     app.add_directive("five-tutorials", tutorials.FiveTutorials)
     app.connect("doctree-resolved", tutorials.resolve)
+    app.connect("build-finished", proofs.write)
     app.add_css_file("ledger.css")
+    app.add_js_file("proofs.js", loading_method="defer")
     app.add_js_file("ledger.js", loading_method="defer")
     return {"env_version": domain.ClaimsDomain.data_version, **build.PARALLEL_SAFE}

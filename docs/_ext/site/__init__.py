@@ -1,4 +1,4 @@
-"""What concerns the site as a whole: its search, and corrections of its theme."""
+"""What concerns the site as a whole: its search, its style sheet, its metadata, and corrections of its theme."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
-from . import search_index, theme_fixes, updates
+from . import metadata, search_index, style, theme_fixes, updates
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
@@ -19,6 +19,9 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("doctree-read", search_index.note, priority=900)  # after all that changes a page
     app.connect("build-finished", search_index.write)
     app.connect("build-finished", theme_fixes.remove_icon_library)
+    app.connect("html-page-context", metadata.tell)
+    app.connect("html-page-context", style.name)
+    app.connect("build-finished", style.write, priority=900)  # after all that writes files
     app.add_builder(updates.SiteBuilder, override=True)
     app.add_config_value("guide_preview", False, "", [bool, str])
     found = updates.Updates(app)

@@ -8,6 +8,7 @@ to use others.
 from __future__ import annotations
 
 import html
+import shutil
 from pathlib import Path
 
 from myst_nb.sphinx_ import HideCodeCellNode
@@ -39,3 +40,4 @@ def remove_icon_library(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         for path in Path(app.outdir).rglob("fontawesome*.*"):
             path.unlink()
+        shutil.rmtree(Path(app.outdir, "_static", "vendor"), ignore_errors=True)  # its fonts

@@ -1,0 +1,67 @@
+"""One small file for each cited claim, which a page loads to show the proof of a sentence in place.
+
+The files are scripts that hand over their data: requests do not work in a folder on disk, scripts do.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+from sphinx.application import Sphinx
+
+from _ext import build
+
+from . import domain, experiments
+from .recording import WORDS, Recording
+
+FOLDER = "_static/claims"
+LARGEST = 15 * 1024  # bytes; what a click loads on a slow line within the time of a glance
+
+
+def write(app: Sphinx, failure: Exception | None) -> None:
+    """Write the files whose content changed."""
+    if failure or not build.is_site(app) or getattr(app.builder, "idle", False):
+        return
+    claims = domain.of(app.env)
+    folder = Path(app.outdir, FOLDER)
+    folder.mkdir(parents=True, exist_ok=True)
+    for claim in claims.claims.values():
+        path, text = folder / f"{claim.id}.js", script(claim, claims.recording)
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def script(claim: experiments.Claim, recorded: Recording) -> str:
+    """Return the file of one claim."""
+    found = data(claim, recorded)
+    text = _call(claim.id, found)
+    if len(text.encode()) > LARGEST:  # colours take most of it
+        text = _call(claim.id, found | {"code": "", "plain": claim.code})
+    return text
+
+
+def _call(name: str, found: dict[str, Any]) -> str:
+    return f"GuideProofs.take({json.dumps(name)},{json.dumps(found, ensure_ascii=False, separators=(',', ':'))});\n"
+
+
+def data(claim: experiments.Claim, recorded: Recording) -> dict[str, Any]:
+    """Return what is shown of a claim: its sentence, its verdicts by release, the devices, its experiment."""
+    row = recorded.verdicts.get(claim.id, "")
+    reasons = recorded.reasons.get(claim.id, {})
+    verdicts = [
+        [release, short, WORDS[short], reasons.get(release, "")]
+        for release, short in zip(recorded.releases, row, strict=False)
+    ]
+    coloured = highlight(claim.code, PythonLexer(), HtmlFormatter(nowrap=True))
+    return {
+        "sentence": claim.sentence,
+        "verdicts": verdicts,
+        "seen": f"{recorded.in_words(claim.id)} {claim.rests_on}".rstrip(),
+        "code": coloured,
+        "file": f"tests/claims/{claim.path.name}",
+    }

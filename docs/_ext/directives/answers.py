@@ -1,0 +1,74 @@
+"""Fold what answers an exercise or a prediction: prose, code and outputs, as one `<details>` below the box.
+
+The answer is what stands below the box `exercise` or `predict`, up to the next heading, the next box of a lesson, a
+line `---`, or a paragraph that begins with **Next:**. After `predict` the lesson goes on, so its answer also ends
+before the first cell that stands after prose: it is the next cells and what is said about them.
+"""
+
+from __future__ import annotations
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+CLASS = "guide-answer"
+_BOXES = ("exercise", "predict", "question", "takeaway")
+
+
+def fold(_app: Sphinx, doctree: nodes.document) -> None:
+    """Put the answer below each box into a container of its own."""
+    for box in list(doctree.findall(nodes.admonition)):
+        kind = _box(box)
+        if kind in ("exercise", "predict"):
+            _wrap(box, kind)
+
+
+def _box(node: nodes.Node) -> str:
+    classes = node["classes"] if isinstance(node, nodes.admonition) else []
+    return next((kind for kind in _BOXES if f"guide-{kind}" in classes), "")
+
+
+def _wrap(box: nodes.admonition, kind: str) -> None:
+    section = box.parent
+    answer = nodes.container(classes=[CLASS])
+    answered = explained = False
+    for node in section.children[section.index(box) + 1 :]:
+        cell = node.get("nb_element") == "cell_code" if isinstance(node, nodes.Element) else False
+        if _ends(node) or (kind == "predict" and cell and explained):
+            break
+        section.remove(node)
+        answer += node
+        explained |= answered and not cell and not isinstance(node, nodes.Invisible)
+        answered |= cell
+        if cell and "tag_solution" in node["classes"]:
+            node.attributes.pop("hide_mode", None)  # it is folded with the rest
+    following = section.index(box) + 1
+    if following < len(section) and isinstance(section[following], nodes.transition):
+        del section[following]
+    if len(answer):
+        section.insert(following, answer)
+
+
+def _ends(node: nodes.Node) -> bool:
+    if isinstance(node, nodes.section | nodes.transition) or _box(node):
+        return True
+    first = node.children[0] if isinstance(node, nodes.paragraph) and node.children else None
+    return isinstance(first, nodes.strong) and first.astext().startswith("Next")
+
+
+class FoldAnswers(SphinxPostTransform):
+    """Make a `<details>` of each answer, which needs no script; other formats show it."""
+
+    default_priority = 198  # before MyST-NB hides cells
+    formats = ("html",)
+
+    def run(self, **_options: object) -> None:
+        """Replace the containers."""
+        for answer in list(self.document.findall(nodes.container)):
+            if CLASS in answer["classes"]:
+                opening = f'<details class="{CLASS}"><summary>Answer</summary>'
+                answer.parent.replace(answer, [_html(opening), *answer.children, _html("</details>")])
+
+
+def _html(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="html")

@@ -1,0 +1,108 @@
+"""The directive `error-finder`: a box for an error message, which the browser looks up in the error catalogue.
+
+The scripts in docs/_static/finder do there what `jitguide.explain` does with a text; this module hands them the
+catalogue and the regular expressions of the package, so that there is one source of both. Nothing leaves the browser.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from _ext import build
+
+FILE = "_static/finder/catalogue.js"
+_FLAGS = {re.MULTILINE: "m", re.IGNORECASE: "i", re.DOTALL: "s"}
+_BOX = """
+<form class="error-finder" role="search">
+<label for="error-finder-text">Paste a traceback, a warning or a log line, or describe the problem</label>
+<textarea id="error-finder-text" rows="2" spellcheck="false" autocomplete="off" autocapitalize="off"
+ placeholder="TracerBoolConversionError: Attempted boolean conversion of traced array …"></textarea>
+<div class="error-finder-answer" role="status"></div>
+</form>
+"""
+
+
+class ErrorFinder(SphinxDirective):
+    """The box; without scripts it is not shown."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the box for pages in a browser."""
+        return [nodes.raw("", _BOX, format="html")]
+
+
+def data(pages: list[dict[str, str]]) -> dict[str, Any]:
+    """Return what the scripts need: the catalogue, the expressions of `explain`, and pages to suggest."""
+    from jitguide import _text  # imports JAX, which a build without changes does not need
+    from jitguide._errors import explain
+    from jitguide._errors.entries import catalogue
+
+    compiled = {
+        name.removeprefix("_"): value
+        for module in (_text, explain)
+        for name, value in vars(module).items()
+        if isinstance(value, re.Pattern)
+    }
+    entries = [
+        {
+            "key": entry.key,
+            "title": entry.title,
+            "error": entry.error,
+            "cause": entry.cause,
+            "repair": entry.repair,
+            "cost": entry.cost,
+            "page": entry.page,
+            "patterns": list(map(javascript, entry.patterns)),
+            "source": list(map(javascript, entry.source)),
+        }
+        for entry in catalogue()
+    ]
+    expressions = {name: [javascript(p.pattern), _flags(p)] for name, p in compiled.items()}
+    return {"expressions": expressions, "entries": entries, "pages": pages}
+
+
+def javascript(pattern: str) -> str:
+    r"""Return a regular expression of Python as JavaScript writes it.
+
+    Example:
+        >>> print(javascript("(?P<quote>['])x(?P=quote)"))
+        (?<quote>['])x\k<quote>
+    """
+    return re.sub(r"\(\?P=(\w+)\)", r"\\k<\1>", pattern.replace("(?P<", "(?<"))
+
+
+def _flags(pattern: re.Pattern[str]) -> str:
+    return "g" + "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
+
+
+def write(app: Sphinx, failure: Exception | None) -> None:
+    """Write the catalogue for the browser."""
+    if failure or not build.is_site(app) or getattr(app.builder, "idle", False):
+        return
+    metadata = app.env.metadata
+    pages = [
+        {
+            "title": title.astext(),
+            "page": page,
+            "description": metadata[page].get("guide_description", ""),
+        }
+        for page, title in sorted(app.env.titles.items())
+        if page.startswith("howto/") and not page.endswith("/index")
+    ]
+    text = json.dumps(data(pages), ensure_ascii=False, separators=(",", ":"))
+    target = Path(app.outdir, FILE)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(f"GuideErrors.load({text});\n", "utf-8")
+
+
+def describe(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep the description of a page, in whose words symptoms are found."""
+    found = (node["content"] for node in doctree.findall(nodes.meta) if node.get("name") == "description")
+    app.env.metadata[app.env.docname]["guide_description"] = html.unescape(next(found, ""))

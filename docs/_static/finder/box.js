@@ -1,0 +1,85 @@
+// The box for error messages: loads the catalogue when it is first used, and shows what fits below it.
+(() => {
+  const form = document.querySelector(".error-finder");
+  if (!form) return;
+  const root = document.documentElement.dataset.content_root || "./";
+  const [input, answer] = [form.querySelector("textarea"), form.querySelector(".error-finder-answer")];
+  let ready = null;
+
+  // A script, not a request: requests do not work in a folder on disk.
+  const script = (name) =>
+    new Promise((resolve, reject) => {
+      const made = Object.assign(document.createElement("script"), { src: `${root}_static/finder/${name}.js` });
+      made.onload = resolve;
+      made.onerror = reject;
+      document.head.append(made);
+    });
+  const start = () => {
+    ready ||= script("explain").then(() => script("catalogue"));
+    return ready;
+  };
+
+  function element(tag, content, options = {}) {
+    const made = Object.assign(document.createElement(tag), options);
+    made.append(...[content].flat());
+    return made;
+  }
+  // Text with code between backticks; roles of the page's source go.
+  const rich = (text) =>
+    text
+      .replace(/\{[\w:]+\}(?=`)/g, "")
+      .split("`")
+      .map((part, i) => (i % 2 ? element("code", part.replace(/\s*<[^>]*>$/, "")) : part));
+  const address = (page, anchor) => `${root}${page}.html${anchor ? `#${anchor}` : ""}`;
+  const INDEX = "reference/errors";
+
+  function entry(found) {
+    const more = found.page === INDEX ? [] : [" · ", element("a", "The page about it", { href: address(found.page) })];
+    return [
+      element("p", element("strong", rich(found.title))),
+      element("p", [element("b", "Cause: "), ...rich(found.cause)]),
+      element("p", element("b", "Fix:")),
+      element("pre", found.repair.trim(), { tabIndex: 0 }),
+      element("p", [element("b", "Cost: "), ...rich(found.cost)]),
+      element("p", [element("a", "Example and fix in the error index", { href: address(INDEX, found.key) }), ...more]),
+    ];
+  }
+
+  const list = (items) =>
+    element(
+      "ul",
+      items.map(([title, href]) => element("li", element("a", rich(title), { href }))),
+    );
+  const linkOf = (one) => [one.title, one.key ? address(INDEX, one.key) : address(one.page)];
+
+  function show() {
+    const text = input.value;
+    form.classList.toggle("filled", text.trim() !== "");
+    if (!text.trim()) return answer.replaceChildren();
+    const found = GuideErrors.explain(text);
+    if (found.found) {
+      const others = found.others.length ? [element("p", "Or, less likely:"), list(found.others.map(linkOf))] : [];
+      return answer.replaceChildren(...entry(found.entry), ...others);
+    }
+    const near = GuideErrors.symptom(text);
+    if (near.length)
+      return answer.replaceChildren(element("p", "These fit what you describe:"), list(near.map(linkOf)));
+    const own = found.foreign && found.raised;
+    const said = own
+      ? [
+          "This does not look like an error of JAX: it is a ",
+          element("code", found.raised),
+          " from elsewhere. Read its own message.",
+        ]
+      : ["Nothing in the catalogue fits. Paste the last lines of the traceback, or use the search."];
+    answer.replaceChildren(element("p", said));
+  }
+
+  let waiting = 0;
+  input.addEventListener("focus", start, { once: true });
+  input.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => start().then(show), 120);
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+})();

@@ -1,0 +1,146 @@
+/* What `jitguide.explain` does with a text, in the browser: the same catalogue, the same expressions, the same ranks.
+   A test runs both on the same texts. Nothing leaves the browser. */
+
+// biome-ignore lint/correctness/noUnusedVariables: catalogue.js and box.js, other scripts of the page, use it
+const GuideErrors = (() => {
+  const CLASS = 4;
+  const SOURCE = 2;
+  const MISSING = -1;
+  const OTHERS = 4;
+  let entries = [];
+  let re = {};
+  let pages = [];
+
+  const compile = ([pattern, flags]) => new RegExp(pattern, flags);
+  const all = (name, text) => [...text.matchAll(re[name])];
+  const has = (name, text) => text.search(re[name]) >= 0;
+  const last = (list) => list[list.length - 1];
+  const component = (name) => name.slice(name.lastIndexOf(".") + 1);
+
+  /** Take the catalogue, the expressions of the package, and the pages that answer symptoms. */
+  function load(data) {
+    re = Object.fromEntries(Object.entries(data.expressions).map(([name, given]) => [name, compile(given)]));
+    entries = data.entries.map((entry) => ({
+      ...entry,
+      patterns: entry.patterns.map((p) => new RegExp(p, "i")),
+      source: entry.source.map((p) => new RegExp(p, "m")),
+    }));
+    pages = data.pages;
+  }
+
+  function clean(text) {
+    let found = text.replace(re.ANSI, "").replace(re.FILTER_NOTE, "");
+    found = found.replace(re.CELL, "<cell>").replace(re.ADDRESS, "");
+    found = found.replace(re.QUOTED_FILE, 'File "$1"');
+    found = found.replace(re.PATH, (whole) => {
+      const path = whole.replace(/\.+$/, "");
+      const name = path.match(re.FILE_NAME);
+      return (name ? name[0] : "<directory>") + whole.slice(path.length);
+    });
+    return found.trim();
+  }
+
+  function codeOnly(source) {
+    return source.replace(re.STRING_OR_COMMENT, (...match) => {
+      const groups = last(match);
+      if (groups.quote === undefined) return "";
+      const fields = (groups.prefix || "").toLowerCase().includes("f") ? groups.inside.match(re.FIELD) || [] : [];
+      return `"${fields.map(codeOnly).join(" ")}"`;
+    });
+  }
+
+  function score(entry, evidence) {
+    if (!entry.error && evidence.classes.size && ![...evidence.classes].some((c) => c.endsWith("Warning"))) return null;
+    const texts = [evidence.message, evidence.message.split(/\s+/).filter(Boolean).join(" ")];
+    const lengths = entry.patterns.flatMap((p) => texts.map((text) => text.match(p)?.[0].length));
+    const matched = lengths.filter((length) => length !== undefined);
+    if (!matched.length) return null;
+    let found = Math.max(...matched) / 1000;
+    if (evidence.classes.has(component(entry.error || ""))) found += CLASS;
+    if (entry.source.length) found += entry.source.some((p) => p.test(evidence.source)) ? SOURCE : MISSING;
+    return found;
+  }
+
+  function rank(evidence) {
+    const scored = entries.map((entry) => [score(entry, evidence), entry]).filter(([value]) => value !== null);
+    return scored.sort((a, b) => b[0] - a[0]).map(([, entry]) => entry);
+  }
+
+  function isForeign(evidence, files, inJax) {
+    const classes = [...evidence.classes];
+    if (classes.some((c) => /^(Tracer|Concretization|UnexpectedTracer)/.test(c))) return false;
+    const other = [evidence.message, ...files.slice(-1)].some((text) => has("OTHER_LIBRARY", text));
+    if (other && !evidence.message.includes("jax")) return true;
+    if (has("JAX_WORDS", evidence.message) || (files.length && has("IN_JAX", last(files)))) return false;
+    if (has("PLAIN", evidence.message)) return true;
+    return !inJax && !rank(evidence).length;
+  }
+
+  function part(text) {
+    const raises = all("RAISED", text);
+    const frames = all("FRAME", text);
+    const own = frames.filter((m) => !has("IN_LIBRARY", m.groups.file) && !has("IN_JAX", m.groups.file)).slice(-1);
+    const arrows = all("ARROW_LINE", text).map((m) => m.groups.code);
+    const codes = [...own.map((m) => m.groups.code || ""), ...arrows];
+    const after = text.startsWith("\n") ? raises[0] : last(raises);
+    const [name, message] = after ? [after[1], text.slice(after.index)] : ["", text];
+    let classes = new Set(raises.map((m) => component(m[1])));
+    if (message.includes("`bool` function")) classes = new Set(["TracerBoolConversionError"]);
+    const found = { classes, message: clean(message), source: codeOnly(codes.join("\n")), raised: component(name) };
+    const inJax = name.startsWith("jax") || text.includes("JAX has removed its internal frames");
+    const files = frames.map((m) => m.groups.file);
+    return { ...found, message: clean(text), foreign: isForeign(found, files, inJax) };
+  }
+
+  function evidenceOf(given) {
+    const text = given.replaceAll("\r\n", "\n").replace(re.WRAPPED, "").replace(re.BOX, " ");
+    const found = text
+      .split(re.CHAINED)
+      .map((one) => part(last(one.split(re.TRACEBACK))))
+      .reverse();
+    return found[0].foreign ? found : [...found, part(text)];
+  }
+
+  function byClass(evidence) {
+    const named = new Set(evidence.message.match(/\b[A-Z]\w+Error\b/g) || []);
+    named.delete("JaxRuntimeError");
+    const fits = (e) => !e.source.length && e.error?.startsWith("jax.") && named.has(component(e.error));
+    return entries.filter(fits).slice(0, 1);
+  }
+
+  /** Return what the catalogue says about a text: `{found, foreign, raised, entry, others}`. */
+  function explain(text) {
+    const evidence = evidenceOf(text);
+    let ranked = [];
+    for (const one of evidence) if (!ranked.length && !one.foreign) ranked = rank(one);
+    if (!ranked.length) ranked = byClass(evidence[0]);
+    const { foreign, raised } = evidence[0];
+    if (!ranked.length) return { found: false, foreign, raised, entry: null, others: [] };
+    return { found: true, foreign: false, raised, entry: ranked[0], others: ranked.slice(1, 1 + OTHERS) };
+  }
+
+  const EMPTY = new Set(
+    "a an and are at be but by do does for from get how i if in is it its me my not of on or so that the there this to too use was what when which why will with you".split(
+      " ",
+    ),
+  );
+  const stem = (word) => word.replace(/(ations?|ion|ing|ies|ed|es|s|e)$/, "");
+  const words = (text) =>
+    (text.toLowerCase().match(/[a-z_]{2,}|[a-z]\b/g) || []).filter((w) => !EMPTY.has(w)).map(stem);
+
+  /** Return the pages and entries whose words fit a symptom best: `{title, page}` each. */
+  function symptom(text) {
+    const wanted = new Set(words(text));
+    const counted = [...pages, ...entries].map((one) => {
+      const title = new Set(words(one.title));
+      const more = new Set(words(one.cause || one.description || ""));
+      let found = 0;
+      for (const word of wanted) found += title.has(word) ? 2 : more.has(word) ? 1 : 0;
+      return [found / Math.max(wanted.size, 1), one];
+    });
+    const good = counted.filter(([value]) => value >= 0.8).sort((a, b) => b[0] - a[0]);
+    return good.slice(0, 4).map(([, one]) => one);
+  }
+
+  return { load, explain, symptom };
+})();

@@ -1,0 +1,111 @@
+"""The box for error messages finds in the browser what `explain` finds in Python."""
+
+import json
+from pathlib import Path
+
+import pytest
+from _ext.directives import error_finder
+from py_mini_racer import MiniRacer
+
+from jitguide import explain
+from jitguide._errors.entries import catalogue
+
+SCRIPT = Path(__file__).parents[1] / "docs" / "_static" / "finder" / "explain.js"
+PAGES = [
+    {
+        "title": "Why does jax.jit recompile on every call?",
+        "page": "howto/every-call-recompiles",
+        "description": "",
+    },
+    {
+        "title": "Out of memory",
+        "page": "howto/out-of-memory",
+        "description": "Memory grows from call to call.",
+    },
+]
+FRAME = 'Traceback (most recent call last):\n  File "/home/me/train.py", line 7, in step\n    {}\n'
+FOREIGN = [
+    "KeyError: 'loss'",
+    FRAME.format("x = d['a']") + "KeyError: 'a'",
+    "RuntimeError: CUDA error: an illegal memory access was encountered\nCompile with `TORCH_USE_CUDA_DSA`",
+    FRAME.format("import flox") + "ModuleNotFoundError: No module named 'flox'",
+    "ValueError: could not convert string to float: 'a'",
+    "my loss is too large",
+]
+
+
+def readable(pattern):
+    """Return a text that a pattern matches, or at least words of it."""
+    from _ext.directives.error_index import readable as words
+
+    return words(pattern).replace("…", "x")
+
+
+def tracebacks():
+    """Yield a message and a traceback for each pattern of each entry, whole and cut at both ends."""
+    for entry in catalogue():
+        for pattern in entry.patterns:
+            message = readable(pattern)
+            line = f"{entry.error}: {message}" if entry.error else message
+            whole = FRAME.format(entry.example.strip().splitlines()[-1] if entry.example else "f(x)") + line
+            yield from (message, line, whole, whole[len(whole) // 2 :], whole[: len(whole) * 3 // 4])
+
+
+@pytest.fixture(scope="module")
+def v8():
+    engine = MiniRacer()
+    engine.eval(SCRIPT.read_text("utf-8"))
+    engine.eval(f"GuideErrors.load({json.dumps(error_finder.data(PAGES))})")
+    yield engine
+    engine.close()
+
+
+def in_browser(v8, text):
+    call = f"(r => [r.found, r.foreign, r.entry?.key ?? null, r.others.map(e => e.key)])(GuideErrors.explain({json.dumps(text)}))"
+    return v8.execute(call)
+
+
+def in_python(text):
+    found = explain(text)
+    return [found.found, found.foreign, found.key, list(found.others)]
+
+
+def test_both_find_the_same_in_every_message_of_the_catalogue(v8):
+    texts = [text for text in tracebacks() if text.strip()]
+    assert len(texts) > 500
+    differing = {
+        text: (in_browser(v8, text), in_python(text))
+        for text in texts
+        if in_browser(v8, text) != in_python(text)
+    }
+    assert differing == {}
+    assert sum(in_python(text)[0] for text in texts) > 0.6 * len(texts)  # most of them are found at all
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+def test_both_say_that_an_error_is_not_of_jax(v8, text):
+    assert in_browser(v8, text) == in_python(text)
+    assert in_browser(v8, text)[:2] == [False, True]
+
+
+def test_boxes_cells_and_chains_of_tracebacks_are_read_alike(v8):
+    message = "TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]."
+    for text in (
+        f"╭── Traceback ──╮\n│ ❱ 7 if x > 0: │\n╰──╯\n{message}",
+        f"Cell In[3], line 2\n----> 2 if f'{{x > 0}}':\n{message}",
+        FRAME.format("d[x]  # a key")
+        + "KeyError: 1\n\nDuring handling of the above exception, another occurred:\n\n"
+        + message,
+        f"E   jax.errors.{message}\r\nFAILED test_a.py::test - jax.errors.{message}",
+    ):
+        assert in_browser(v8, text) == in_python(text)
+        assert in_browser(v8, text)[0]
+
+
+def test_a_symptom_in_words_finds_its_page(v8):
+    def pages(text):
+        return v8.execute(f"GuideErrors.symptom({json.dumps(text)}).map(one => one.page)")
+
+    assert pages("it recompiles at every call")[0] == "howto/every-call-recompiles"
+    assert pages("memory grows")[0] == "howto/out-of-memory"
+    assert pages("zebra") == []

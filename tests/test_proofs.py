@@ -1,0 +1,48 @@
+"""The file of a claim that a page loads: small, whole, and the same data as the recording."""
+
+import json
+
+from _ext import DATA
+from _ext.claims import experiments, proofs, recording
+
+CLAIMS = experiments.load()
+RECORDED = recording.load(DATA / recording.CLAIMS)
+
+
+def taken(text):
+    """Return what the file hands over, as the browser would get it."""
+    name, found = text.removeprefix("GuideProofs.take(").removesuffix(");\n").split(",", 1)
+    return json.loads(name), json.loads(found)
+
+
+def test_every_file_is_small_and_says_what_it_is():
+    for claim in CLAIMS.values():
+        text = proofs.script(claim, RECORDED)
+        assert len(text.encode()) <= proofs.LARGEST, claim.id
+        name, found = taken(text)
+        assert name == claim.id
+        assert found["sentence"] == claim.sentence
+        assert found["code"] or found["plain"]
+
+
+def test_verdicts_are_those_of_the_recording():
+    name, row = next((n, row) for n, row in RECORDED.verdicts.items() if n in CLAIMS and "-" in row)
+    _, found = taken(proofs.script(CLAIMS[name], RECORDED))
+    assert [short for _, short, *_ in found["verdicts"]] == list(row)
+    assert [release for release, *_ in found["verdicts"]] == list(RECORDED.releases)
+    assert any(reason for *_, reason in found["verdicts"])
+
+
+def test_a_large_experiment_loses_its_colours_only():
+    claim = next(iter(CLAIMS.values()))
+    large = experiments.Claim(claim.id, claim.sentence, claim.topic, "f(1)\n" * 2000, (), claim.path)
+    _, found = taken(proofs.script(large, RECORDED))
+    assert found["code"] == ""
+    assert found["plain"] == large.code
+
+
+def test_a_claim_that_was_never_recorded_has_no_verdicts():
+    claim = next(iter(CLAIMS.values()))
+    _, found = taken(proofs.script(claim, recording.Recording()))
+    assert found["verdicts"] == []
+    assert "Not recorded" in found["seen"]
