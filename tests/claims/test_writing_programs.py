@@ -295,3 +295,42 @@ def test_many_draws_are_a_longer_program():
 
     key = jax.random.key(0)
     assert len(jax.jit(many).lower(key).as_text()) > len(jax.jit(one).lower(key).as_text())
+
+
+@pytest.mark.claim(
+    "misspelled-static-name-passes-with-kwargs",
+    "If a function takes `**kwargs`, a misspelled name in `static_argnames` is accepted, and the argument is traced.",
+)
+def test_misspelled_static_name_passes_with_kwargs():
+    seen = []
+
+    def scale(x, **kwargs):
+        seen.append(isinstance(kwargs["power"], jax.core.Tracer))
+        return x * kwargs["power"]
+
+    jax.jit(scale, static_argnames="pwoer")(2.0, power=3)
+    jax.jit(scale, static_argnames="power")(2.0, power=3)
+    assert seen == [True, False]
+
+
+@pytest.mark.claim("treedef-can-be-static", "A `PyTreeDef` can be a static argument, and an equal one hits.")
+def test_treedef_can_be_static():
+    traces = []
+
+    def rebuild(structure, leaves):
+        traces.append(structure)
+        return jax.tree.unflatten(structure, leaves)
+
+    jitted = jax.jit(rebuild, static_argnums=0)
+    for _ in range(2):
+        structure = jax.tree.structure({"a": 1, "b": 2})
+        assert jitted(structure, [1.0, 2.0]) == {"a": 1.0, "b": 2.0}
+    assert len(traces) == 1
+
+
+@pytest.mark.claim(
+    "wrong-keyword-raises-at-the-call", "A keyword that the function does not have raises `TypeError` when the jitted function is called."
+)
+def test_wrong_keyword_raises_at_the_call():
+    with pytest.raises(TypeError, match="bob"):
+        jax.jit(lambda a: a)(bob=123)
