@@ -334,3 +334,61 @@ def test_treedef_can_be_static():
 def test_wrong_keyword_raises_at_the_call():
     with pytest.raises(TypeError, match="bob"):
         jax.jit(lambda a: a)(bob=123)
+
+
+@pytest.mark.claim(
+    "nondiff-argnums-refuses-tracers",
+    "Under jit, an array in a `nondiff_argnums` position of `custom_vjp` raises `UnexpectedTracerError`; as an ordinary argument, "
+    "with `None` from the backward rule, it works.",
+)
+def test_nondiff_argnums_refuses_tracers():
+    def scale(x, factor):
+        return x * factor
+
+    marked = jax.custom_vjp(scale, nondiff_argnums=(1,))
+    marked.defvjp(lambda x, factor: (x * factor, None), lambda factor, _, g: (g * factor,))
+    assert jax.grad(marked)(1.0, jnp.float32(2)) == 2
+    with pytest.raises(jax.errors.UnexpectedTracerError):
+        jax.jit(jax.grad(marked))(1.0, jnp.float32(2))
+
+    ordinary = jax.custom_vjp(scale)
+    ordinary.defvjp(lambda x, factor: (x * factor, factor), lambda factor, g: (g * factor, None))
+    assert jax.jit(jax.grad(ordinary))(1.0, jnp.float32(2)) == 2
+
+
+def absolute(select):
+    @jax.custom_jvp
+    def function(x):
+        return jnp.abs(x)
+
+    @function.defjvp
+    def rule(primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return function(x), select(x > 0, dx)
+
+    return function
+
+
+@pytest.mark.claim(
+    "batched-cond-in-a-jvp-rule-has-no-transpose",
+    "With `lax.cond` on its argument in a `custom_jvp` rule, `grad` of `vmap` raises `NotImplementedError`, and `vmap` of `grad` "
+    "works; with `jnp.where` both work.",
+)
+def test_batched_cond_in_a_jvp_rule_has_no_transpose():
+    by_cond = absolute(lambda positive, dx: lax.cond(positive, lambda d: d, lambda d: -d, dx))
+    by_where = absolute(lambda positive, dx: jnp.where(positive, dx, -dx))
+    x = jnp.array([1.0, -1.0])
+    for function in (by_cond, by_where):
+        assert jax.vmap(jax.grad(function))(x).tolist() == [1, -1]
+    assert jax.grad(lambda x: jax.vmap(by_where)(x).sum())(x).tolist() == [1, -1]
+    with pytest.raises(NotImplementedError):
+        jax.grad(lambda x: jax.vmap(by_cond)(x).sum())(x)
+
+
+@pytest.mark.claim(
+    "gradient-of-the-norm-at-zero-is-nan",
+    "The gradient of `jnp.linalg.norm` at a vector of zeros is `nan`, and that of `jnp.sqrt` at 0 is `inf`.",
+)
+def test_gradient_of_the_norm_at_zero_is_nan():
+    assert jnp.isnan(jax.jit(jax.grad(jnp.linalg.norm))(jnp.zeros(2))).all()
+    assert jnp.isinf(jax.jit(jax.grad(jnp.sqrt))(0.0))
