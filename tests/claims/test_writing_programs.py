@@ -105,7 +105,8 @@ def test_bfloat16_loses_small_updates():
 
 
 @pytest.mark.claim(
-    "float16-flushes-small-gradients", "A number below 2.9e-8 becomes zero in `float16`; in `bfloat16` it does not."
+    "float16-flushes-small-gradients",
+    "A number below 2.9e-8 becomes zero in `float16`; in `bfloat16` it does not.",
 )
 def test_float16_flushes_small_gradients():
     small = jnp.float32(2.9e-8)
@@ -181,7 +182,9 @@ def test_wrong_twin_cond_selects_under_vmap():
     assert calls_under_vmap(jnp.array([True, False, False]), condition_on_the_host=False) == 1
 
 
-@pytest.mark.claim("ordered-io-callback-is-refused-by-vmap", "`vmap` of an ordered `io_callback` raises `ValueError`.")
+@pytest.mark.claim(
+    "ordered-io-callback-is-refused-by-vmap", "`vmap` of an ordered `io_callback` raises `ValueError`."
+)
 def test_ordered_io_callback_is_refused_by_vmap():
     from jax.experimental import io_callback
 
@@ -213,17 +216,22 @@ def test_callback_in_shard_map_gets_the_block():
 
     def per_device(block):
         return jax.pure_callback(
-            host, (jax.ShapeDtypeStruct(block.shape, block.dtype), jax.ShapeDtypeStruct((1,), block.dtype)), block
+            host,
+            (jax.ShapeDtypeStruct(block.shape, block.dtype), jax.ShapeDtypeStruct((1,), block.dtype)),
+            block,
         )
 
-    x = jax.device_put(np.arange(2.0 * len(devices), dtype=np.float32), jax.sharding.NamedSharding(mesh, spec))
+    x = jax.device_put(
+        np.arange(2.0 * len(devices), dtype=np.float32), jax.sharding.NamedSharding(mesh, spec)
+    )
     doubled, _ = jax.jit(jax.shard_map(per_device, mesh=mesh, in_specs=spec, out_specs=spec))(x)
     assert doubled.tolist() == (2 * np.arange(2.0 * len(devices))).tolist()
     assert shapes == [(2,)] * len(devices)
 
 
 @pytest.mark.claim(
-    "legacy-and-typed-keys-draw-the-same", "`jax.random.PRNGKey(0)` and `jax.random.key(0)` give the same numbers."
+    "legacy-and-typed-keys-draw-the-same",
+    "`jax.random.PRNGKey(0)` and `jax.random.key(0)` give the same numbers.",
 )
 def test_legacy_and_typed_keys_draw_the_same():
     draw = jax.jit(lambda key: jax.random.normal(key, (3,)))
@@ -238,8 +246,10 @@ def test_shapes_of_keys():
     for implementation, words in (("threefry2x32", 2), ("rbg", 4)):
         legacy = jax.random.PRNGKey(0, impl=implementation)
         typed = jax.random.key(0, impl=implementation)
-        assert legacy.shape == (words,) and legacy.dtype == jnp.uint32
-        assert typed.shape == () and jnp.issubdtype(typed.dtype, jax.dtypes.prng_key)
+        assert legacy.shape == (words,)
+        assert legacy.dtype == jnp.uint32
+        assert typed.shape == ()
+        assert jnp.issubdtype(typed.dtype, jax.dtypes.prng_key)
 
 
 @pytest.mark.claim(
@@ -260,7 +270,8 @@ def test_partitionable_keys_give_other_numbers():
 
 
 @pytest.mark.claim(
-    "rbg-under-vmap-differs-from-a-loop", "With rbg keys, `vmap` over keys gives other numbers than a loop over them."
+    "rbg-under-vmap-differs-from-a-loop",
+    "With rbg keys, `vmap` over keys gives other numbers than a loop over them.",
 )
 def test_rbg_under_vmap_differs_from_a_loop():
     keys = jax.random.split(jax.random.key(0, impl="rbg"), 3)
@@ -285,7 +296,10 @@ def test_checkpoint_draws_the_same_mask():
     np.testing.assert_allclose(plain, again, rtol=1e-5)
 
 
-@pytest.mark.claim("many-draws-are-a-longer-program", "Twenty draws of one number lower to a longer program than one draw of twenty.")
+@pytest.mark.claim(
+    "many-draws-are-a-longer-program",
+    "Twenty draws of one number lower to a longer program than one draw of twenty.",
+)
 def test_many_draws_are_a_longer_program():
     def many(key):
         return jnp.stack([jax.random.normal(k) for k in jax.random.split(key, 20)])
@@ -329,7 +343,8 @@ def test_treedef_can_be_static():
 
 
 @pytest.mark.claim(
-    "wrong-keyword-raises-at-the-call", "A keyword that the function does not have raises `TypeError` when the jitted function is called."
+    "wrong-keyword-raises-at-the-call",
+    "A keyword that the function does not have raises `TypeError` when the jitted function is called.",
 )
 def test_wrong_keyword_raises_at_the_call():
     with pytest.raises(TypeError, match="bob"):
@@ -392,3 +407,30 @@ def test_batched_cond_in_a_jvp_rule_has_no_transpose():
 def test_gradient_of_the_norm_at_zero_is_nan():
     assert jnp.isnan(jax.jit(jax.grad(jnp.linalg.norm))(jnp.zeros(2))).all()
     assert jnp.isinf(jax.jit(jax.grad(jnp.sqrt))(0.0))
+
+
+@pytest.mark.claim(
+    "lax-map-keeps-the-cond",
+    "`lax.map` over a function with `cond` keeps the `cond`, where `vmap` makes a selection of it.",
+)
+def test_lax_map_keeps_the_cond():
+    def choose(x):
+        return lax.cond(x > 0, jnp.sin, jnp.cos, x)
+
+    mapped = str(jax.make_jaxpr(lambda xs: lax.map(choose, xs))(jnp.ones(3)))
+    batched = str(jax.make_jaxpr(jax.vmap(choose))(jnp.ones(3)))
+    assert "cond[" in mapped
+    assert "select_n" not in mapped
+    assert "cond[" not in batched
+    assert "select_n" in batched
+
+
+@pytest.mark.claim(
+    "dict-is-sorted-inside-jit",
+    "Iterating over a dict argument inside a jitted function gives its keys in sorted order.",
+)
+def test_dict_is_sorted_inside_jit():
+    keys = []
+    jax.jit(lambda options: keys.extend(options))({"b": 1.0, "a": 2.0})
+    assert keys == ["a", "b"]
+    assert list({"b": 1.0, "a": 2.0}) == ["b", "a"]
