@@ -46,7 +46,7 @@ def test_shard_map_checks_by_check_vma():
     np.testing.assert_array_equal(mapped(jnp.ones(2)), [2, 2])
     with pytest.raises(TypeError, match="check_rep"):
         jax.shard_map(lambda x: x, **specs, check_rep=False)
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="deprecated"):
         importlib.import_module("jax.experimental.shard_map").shard_map  # noqa: B018 -- the read warns
 
 
