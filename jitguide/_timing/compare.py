@@ -75,7 +75,7 @@ def compare(
             for every call, outside the timed part: for functions that change their arguments. Arguments that
             a variant donates are copied for every call without it.
         seed: Of the random order.
-        **kwargs: Keyword arguments of every variant, save those that have the name of an option above: write
+        **kwargs: Keyword arguments of every variant, except those that have the name of an option above: write
             `lambda x: f(x, seed=7)` to pass one of these on.
 
     Returns:
@@ -217,7 +217,7 @@ def _budget_scale() -> float:
 
 def _compile_notes(compiled: Mapping[str, int]) -> list[str]:
     return [
-        f"{name!r} compiled {count} programs inside the measured blocks, so its time includes compiling. "
+        f"{name!r} compiled {count} times inside the measured blocks, so its time includes compiling. "
         "`jitguide.watch()` lists them."
         for name, count in compiled.items()
         if count
