@@ -749,7 +749,7 @@ def by_hand(**changes):
 
 def test_the_table_reads_well_in_a_terminal():
     assert repr(by_hand()).splitlines() == [
-        "variant       time (10–90 %)       speed-up (95 %)      verdict",
+        "variant       time (10–90 %)       speedup (95 %)      verdict",
         "one <by> one  1.0 ms (1.0–1.0 ms)  ×1                   baseline",
         "jit           100 µs (100–100 µs)  ×10.00 (9.88–10.12)  faster",
         "A note.",
