@@ -30,7 +30,7 @@ _KINDS = {
     ),
     "new function object": _Kind(
         (TRACE,),
-        "{argument} is a new function object, created by the same code as an earlier one",
+        "{argument} is a new function object, from the same code as one before",
         "jit caches by function object. If both are meant to be one, create and jit the function once, "
         "outside the loop.",
     ),
