@@ -1,8 +1,8 @@
 """Measure what jit gains on your function, and when it has paid off.
 
 Put your function in the place of `mine`, and arguments like those it gets
-in real life in the place of `inputs`. Then run this file: `python
-measure_your_function.py`, or with `--size 1000` for another input.
+in real life in the place of `inputs`. Then run this file:
+`python measure_your_function.py`, or with `--size 1000` for another input.
 
 It prints the machine, a comparison with and without jit, the steps of the
 first call, the number of calls after which jit has paid off, and what else
@@ -34,8 +34,7 @@ def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a positive whole number. Give the length of "
-            "the input, such as 100000."
+            f"{text!r} is not a positive whole number. Give the length of the input, such as 100000."
         )
     return int(text)
 

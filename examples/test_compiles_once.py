@@ -91,8 +91,7 @@ def test_the_first_test_can_fail():
     except AssertionError:
         return
     raise AssertionError(
-        "Three sizes and a whole number went unnoticed: the test tests "
-        "nothing."
+        "Three sizes and a whole number went unnoticed: the test tests nothing."
     )
 
 

@@ -41,5 +41,5 @@ def test_a_trace_that_raised_made_no_program():
     f = watch(jax.jit(lambda x: 1 if x else 2))
     with pytest.raises(jax.errors.TracerBoolConversionError):
         f(True)
-    assert str(f.last.reason).endswith("raised TracerBoolConversionError: no new program was made.")
+    assert str(f.last.reason).endswith("raised TracerBoolConversionError: nothing was compiled.")
     assert (f.last.compiled, f.compiles) == (False, 0)

@@ -87,7 +87,7 @@ def test_an_unhashable_static_value_stops_the_rest():
 
 def test_a_static_float_is_found():
     found = only(jax.jit(lambda x, lr: x * lr, static_argnames="lr"), ones(2), lr=0.1)
-    assert found.sentence == "Static `lr` = 0.1 is a float: each value of it compiles another program."
+    assert found.sentence == "Static `lr` = 0.1 is a float: each value of it compiles again."
 
 
 def test_a_static_object_that_compares_by_identity_is_found():
@@ -115,7 +115,7 @@ def test_sound_static_values_are_not_mentioned():
 def test_a_captured_constant_is_found_by_name_and_size():
     big = ones(*MIB)
     found = only(jax.jit(lambda x: x @ big), ones(3, 512))
-    assert found.sentence == "The program contains `big` f32[512,512] (1 MiB)."
+    assert found.sentence == "The jaxpr contains `big` f32[512,512] (1 MiB)."
     assert found.kind == "constant"
 
 
@@ -140,8 +140,8 @@ def test_an_unrolled_loop_is_found_with_its_length_and_body():
     line = sys._getframe().f_lineno - 3
     found = only(steps, ones(3))
     assert found.sentence == (
-        f"The program contains 30 copies of the same 3 operations in a row, from `sin` at test_check.py:{line} "
-        "on, as a Python loop leaves them."
+        f"The jaxpr contains 30 copies of the same 3 operations in a row, from `sin` at test_check.py:{line} "
+        "on: an unrolled Python loop."
     )
     assert "`jax.lax.fori_loop` or `scan`" in found.advice
 
@@ -282,12 +282,11 @@ def test_a_call_back_in_a_loop_is_said_to_be_in_a_loop():
 def test_the_break_even_is_judged_on_costs():
     late = Phases(0.0, 0.0, compile=1.0, first_run=0.0, steady=1e-6)
     assert [f.sentence for f in rules.break_even(late, 1e-4)] == [
-        "A jitted call takes 1.0 µs, a plain one 100 µs: the compile is earned back only after about 10000 "
-        "calls."
+        "A jitted call takes 1.0 µs, a plain one 100 µs: the compile pays off only after about 10000 calls."
     ]
     same = Phases(0.0, 0.0, compile=1.0, first_run=0.0, steady=1.0)
     assert next(rules.break_even(same, 1.0)).sentence.endswith(
-        ": no clear gain, so the compile is not earned back."
+        ": no clear gain, so the compile does not pay off."
     )
     assert list(rules.break_even(Phases(0.0, 0.0, compile=1.0, first_run=0.0, steady=0.01), 1.0)) == []
 
@@ -474,7 +473,9 @@ def test_an_unused_argument_is_found_unless_its_name_says_so():
 
 def test_a_donation_in_vain_is_found():
     found = only(jax.jit(lambda x: x.sum(), donate_argnums=0), ones(3))
-    assert found.sentence == ("`x` is donated in vain: no result has the shape and dtype of its float32[3].")
+    assert found.sentence == (
+        "`x` is donated without effect: no result has the shape and dtype of its float32[3]."
+    )
     assert check(jax.jit(lambda x: x * 2, donate_argnums=0), ones(3), run=False).kinds == ()
 
 

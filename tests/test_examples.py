@@ -32,7 +32,7 @@ SABOTAGE = {
     "bucketed_batches": ("axis=1, where=real)", "axis=1)"),
     "compile_ahead": ("jnp.tanh(rows @ weights)", "jnp.sin(rows @ weights)"),
     "find_your_recompiles": (", where=real)", ", where=real) + 1"),
-    "many_devices": ("on_one = loss(*", "on_one = 2 * loss(*"),
+    "many_devices": ("on_one = loss(\n", "on_one = 2 * loss(\n"),
     "measure_your_function": ("jax.jit(mine)}", "jax.jit(lambda x: mine(x) + 1)}"),
     "ode_ladder": ("lambda _, state: step(state)", "lambda _, state: state"),
     "sampling_loop": ("jax.random.uniform(to_decide)", "0.5"),
@@ -114,7 +114,7 @@ def test_a_program_explains_itself_and_refuses_a_wrong_argument(program, capsys)
 @NAMES
 def test_a_program_is_short_and_needs_nothing_but_jax_numpy_and_the_package(program):
     text = program.read_text("utf-8")
-    assert 30 <= len(text.splitlines()) <= 120
+    assert 30 <= len(text.splitlines()) <= 200  # of at most 76 columns
     allowed = {*sys.stdlib_module_names, "jax", "numpy", "jitguide"}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -127,7 +127,7 @@ def test_a_program_has_a_page_that_shows_it_runs_it_and_offers_it(program):
     page = (ROOT / "docs" / "examples" / f"{program.stem.replace('_', '-')}.md").read_text("utf-8")
     assert f"```{{literalinclude}} ../../examples/{program.name}\n" in page
     assert f"{{download}}`{program.name} <../../examples/{program.name}>`" in page
-    assert f'"examples" / "{program.name}"' in page
+    assert f'examples / "{program.name}"' in page
     index = (ROOT / "docs" / "examples" / "index.md").read_text("utf-8")
     assert f"({program.stem.replace('_', '-')}.md)" in index
 

@@ -132,7 +132,7 @@ def test_the_same_function_made_twice_is_called_remade_while_both_live():
     for f in functions:
         f(ones(3))
     assert [f.last.reason.kind for f in functions] == ["first call", "new function object"]
-    assert "made by the same code as one before: " in str(functions[1].last.reason)
+    assert "from the same code as one before: " in str(functions[1].last.reason)
 
 
 def test_a_living_function_keeps_its_history_when_its_neighbour_is_watched():

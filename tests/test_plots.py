@@ -35,9 +35,9 @@ def labels(ax):
 
 def test_speedups_are_one_labelled_artist_with_the_variants_named_beside_it():
     ax = comparison().plot()
-    assert labels(ax) == ["as fast as “plain”", "speed-up with 95 % interval"]
+    assert labels(ax) == ["as fast as “plain”", "speedup with 95 % interval"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["plain", "jit"]
-    assert ax.get_xlabel() == "speed-up over “plain” (times)"
+    assert ax.get_xlabel() == "speedup over “plain” (times)"
     points = ax.containers[0].lines[0].get_xdata()
     assert list(points) == pytest.approx([1.0, 2.0])
 
@@ -100,7 +100,7 @@ def test_the_bars_and_points_of_horizontal_figures_are_named():
     assert COST.plot().get_ylabel() == "call"
     assert [text.get_text() for text in comparison().plot().get_legend().get_texts()] == [
         "as fast as “plain”",
-        "speed-up with 95 % interval",
+        "speedup with 95 % interval",
     ]
 
 

@@ -80,13 +80,13 @@ def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:
             yield finding(
                 "static",
                 f"Static `{name}` = {show(value)} is a {type(value).__name__}, which cannot be hashed.",
-                "Pass a tuple or a frozen dataclass, or make it an ordinary argument.",
+                "Pass a tuple or a frozen dataclass, or make it a traced argument.",
             )
         elif isinstance(value, float):
             yield finding(
                 "static",
-                f"Static `{name}` = {value!r} is a float: each value of it compiles another program.",
-                "Make it an ordinary argument, unless it has only a few values.",
+                f"Static `{name}` = {value!r} is a float: each value of it compiles again.",
+                "Make it a traced argument, unless it has only a few values.",
             )
         elif not callable(value) and by_identity(value):
             yield finding(
@@ -121,7 +121,7 @@ def carries(signature: Signature, traced: Any) -> Iterator[Finding]:
                 yield finding(
                     "retrace",
                     f"`{first.name}{leaf.path}` is a weakly typed {leaf.type} ({leaf.origin}), and the "
-                    "result that looks like it is strongly typed: feeding it back compiles a second program.",
+                    "result that looks like it is strongly typed: feeding it back compiles a second time.",
                     f"Start from an array with a dtype, such as `jnp.asarray(0, jnp.{leaf.dtype})`.",
                 )
         return
@@ -139,7 +139,7 @@ def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
         texts = [f"{named(names, c, 'an array')} {short_type(c)} ({size(c.nbytes)})" for c in large]
         yield finding(
             "constant",
-            f"The program contains {', '.join(texts[:3])}{' and more' if len(texts) > 3 else ''}.",
+            f"The jaxpr contains {', '.join(texts[:3])}{' and more' if len(texts) > 3 else ''}.",
             "Pass it as an argument: a constant is copied into the executable, and jit ignores a new value.",
         )
 
@@ -158,7 +158,7 @@ def unrolled(traced: Any) -> Iterator[Finding]:
         remedy = "`jax.lax.fori_loop` or `scan`" if run.chained else "`jax.vmap`: no copy needs another one"
         yield finding(
             "unrolled loop",
-            f"The program contains {what}, from {begin} on, as a Python loop leaves them.",
+            f"The jaxpr contains {what}, from {begin} on: an unrolled Python loop.",
             f"Compile time grows with the copies. Try {remedy}, and measure both.",
         )
 
@@ -188,7 +188,7 @@ def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered:
     for name, what in lost.items():
         yield finding(
             "donation",
-            f"`{name}` is donated in vain: no result has the shape and dtype of its {what}.",
+            f"`{name}` is donated without effect: no result has the shape and dtype of its {what}.",
             "Do not donate it, or return an update of it in the same shape and dtype.",
         )
     helped: dict[str, int] = {}
@@ -201,8 +201,8 @@ def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered:
         yield finding(
             "donation",
             f"`{name}` has {size(saved)} in the shape and dtype of a result, and is not donated.",
-            f"If you do not need it after the call, `{option('donate', fn, signature, name)}` lets the result "
-            "have it.",
+            f"If you do not need it after the call, `{option('donate', fn, signature, name)}` lets XLA "
+            "reuse it for the result.",
         )
 
 
@@ -220,8 +220,8 @@ def host(calls: Sequence[tuple[str, bool]]) -> Iterator[Finding]:
         loop = " At least one is in a loop." if any(in_loop for _, in_loop in calls) else ""
         yield finding(
             "host round trip",
-            f"The program calls back to Python: {names}.{loop}",
-            "Python runs on the host for each, and the data travels there and back. Remove what only debugs.",
+            f"The compiled function calls Python: {names}.{loop}",
+            "Python runs on the host for each, and the data is copied there and back. Remove debug callbacks.",
         )
 
 
@@ -230,9 +230,9 @@ def break_even(phases: Phases, plain: float) -> Iterator[Finding]:
     calls = phases.break_even(plain)
     if calls < MANY_CALLS:
         return
-    end = f"the compile is earned back only after about {significant(calls, 1)} calls"
+    end = f"the compile pays off only after about {significant(calls, 1)} calls"
     if math.isinf(calls):
-        end = "no clear gain, so the compile is not earned back"
+        end = "no clear gain, so the compile does not pay off"
     yield finding(
         "break-even",
         f"A jitted call takes {duration(phases.steady)}, a plain one {duration(plain)}: {end}.",

@@ -51,7 +51,7 @@ def compare(
     """Time functions side by side on the same arguments, and report which is faster, or that it cannot be told.
 
     The results are compared first. Then every variant is called in short blocks (about 100 µs), in a new random
-    order every round, and each result is waited for. Speed-ups are medians of the ratios within rounds, so what
+    order every round, and each result is waited for. Speedups are medians of the ratios within rounds, so what
     slows the whole machine cancels. Their intervals are wide where the ratio changes during the measurement.
 
     A jitted variant is compiled a second time, and every round holds a block of both copies: two compiled copies
@@ -75,7 +75,7 @@ def compare(
             for every call, outside the timed part: for functions that change their arguments. Arguments that
             a variant donates are copied for every call without it.
         seed: Of the random order.
-        **kwargs: Keyword arguments of every variant, save those that have the name of an option above: write
+        **kwargs: Keyword arguments of every variant, except those that have the name of an option above: write
             `lambda x: f(x, seed=7)` to pass one of these on.
 
     Returns:
@@ -217,7 +217,7 @@ def _budget_scale() -> float:
 
 def _compile_notes(compiled: Mapping[str, int]) -> list[str]:
     return [
-        f"{name!r} compiled {count} programs inside the measured blocks, so its time includes compiling. "
+        f"{name!r} compiled {count} times inside the measured blocks, so its time includes compiling. "
         "`jitguide.watch()` lists them."
         for name, count in compiled.items()
         if count

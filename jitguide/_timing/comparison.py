@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Half a core of other work moves times visibly; less hides in the noise.
 _BUSY = 0.5
-_HEADER = ("variant", "time (10–90 %)", "speed-up (95 %)", "verdict")
+_HEADER = ("variant", "time (10–90 %)", "speedup (95 %)", "verdict")
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Comparison(Displayed, AsData):
     def verdict(self, name: str, over: str | None = None) -> str:
         """Return "faster", "slower", "same" or "cannot tell".
 
-        A winner is named when the whole interval of the speed-up is more than 2 % away from 1 and the fastest
+        A winner is named when the whole interval of the speedup is more than 2 % away from 1 and the fastest
         tenth of the blocks does not contradict; "same" is said when the interval lies within 5 % of 1.
         """
         found = judge(self.speedup(name, over))
@@ -166,7 +166,7 @@ class Comparison(Displayed, AsData):
         return "cannot tell" if (found, fast < 1) in (("faster", True), ("slower", False)) else found
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the speed-ups with their intervals; needs matplotlib."""
+        """Draw the speedups with their intervals; needs matplotlib."""
         from jitguide._timing.plots import plot_comparison
 
         speedups = {timing.name: self.speedup(timing.name) for timing in self.timings}

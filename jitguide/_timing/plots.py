@@ -13,27 +13,27 @@ if TYPE_CHECKING:
 
     from jitguide._timing.statistics import Ratio
 
-# Beyond this ratio of the largest to the smallest speed-up, a linear axis shows one of them only.
+# Beyond this ratio of the largest to the smallest speedup, a linear axis shows one of them only.
 _LOGARITHMIC = 8
 _MILLISECONDS = 1e3
 
 
 def plot_comparison(speedups: Mapping[str, Ratio], baseline: str, ax: Axes | None = None) -> Axes:
-    """Draw each speed-up as a dot with its interval, over a line at 1 where the baseline stands."""
+    """Draw each speedup as a dot with its interval, over a line at 1 where the baseline stands."""
     ax = ax or _new_axes(height=1.2 + 0.4 * len(speedups))
     names, ratios = list(speedups), list(speedups.values())
     arms = [[r.value - r.low for r in ratios], [r.high - r.value for r in ratios]]
     places = range(len(names))
     ax.axvline(1, linestyle=":", color=_line_colour(), label=f"as fast as “{baseline}”")
     ax.errorbar(
-        [r.value for r in ratios], places, xerr=arms, fmt="o", capsize=3, label="speed-up with 95 % interval"
+        [r.value for r in ratios], places, xerr=arms, fmt="o", capsize=3, label="speedup with 95 % interval"
     )
     _legend_above(ax)
     ax.set_yticks(places, names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     if max(r.high for r in ratios) > _LOGARITHMIC * min(r.low for r in ratios):
         ax.set_xscale("log")
-    ax.set(xlabel=f"speed-up over “{baseline}” (times)", ylabel="variant")
+    ax.set(xlabel=f"speedup over “{baseline}” (times)", ylabel="variant")
     return ax
 
 

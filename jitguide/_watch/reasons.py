@@ -26,18 +26,18 @@ _KINDS = {
     "first call without error": _Kind(
         (TRACE, COMPILE, FAST),
         "this is the first call of {argument} that did not raise",
-        "a call that raises in its trace leaves no program, so all the work was done now.",
+        "a call that raises while tracing caches nothing, so this call did all the work.",
     ),
     "new function object": _Kind(
         (TRACE,),
-        "{argument} is a new function object, made by the same code as one before",
-        "jit remembers by function object. If both are meant to be one, make the function and its jit once, "
+        "{argument} is a new function object, from the same code as one before",
+        "jit caches by function object. If both are meant to be one, create and jit the function once, "
         "outside the loop.",
     ),
     "configuration": _Kind(
         (TRACE, COMPILE, FAST),
         "the setting {argument} changed, {before} → {now}",
-        "settings are part of what jit remembers. Set them once, before the first call.",
+        "settings are part of the cache key. Set them once, before the first call.",
     ),
     "number of arguments": _Kind(
         (TRACE,),
@@ -67,7 +67,7 @@ _KINDS = {
     "static value": _Kind(
         (TRACE,),
         "static {argument} changed, {before} → {now}",
-        "each static value gets its own program. Keep to a few values, or pass it as an ordinary argument.",
+        "each static value compiles. Keep to a few values, or pass it as a traced argument.",
     ),
     "static type": _Kind(
         (TRACE,),
@@ -97,12 +97,12 @@ _KINDS = {
     "sharding": _Kind(
         (TRACE, COMPILE, FAST),
         "{argument} changed sharding, {before} → {now}",
-        "a program is compiled for the placement of its inputs. Place them the same way each time.",
+        "an executable is compiled for the placement of its inputs. Place them the same way each time.",
     ),
     "device": _Kind(
         (COMPILE, FAST),
         "{argument} moved, {before} → {now}",
-        "a program is compiled for one device. Put the inputs on the same device each time.",
+        "an executable is compiled for one device. Put the inputs on the same device each time.",
     ),
     "committedness": _Kind(
         (COMPILE, FAST),
@@ -159,12 +159,12 @@ _KINDS = {
     "raised": _Kind(
         (),
         "{argument} raised {now}",
-        "no new program was made.",
+        "nothing was compiled.",
     ),
     "caches cleared": _Kind(
         (TRACE, COMPILE, FAST),
-        "the same call was compiled before, and JAX has forgotten it since",
-        "`jax.clear_caches()` or `clear_cache()` ran, or too many programs pushed it out.",
+        "the same call was compiled before, and its cache entry is gone",
+        "`jax.clear_caches()` or `clear_cache()` ran, or too many entries pushed it out.",
     ),
     "not watched then": _Kind(
         (TRACE, COMPILE, FAST),

@@ -22,7 +22,7 @@ _BOUND = (types.MethodType, functools.partial)
 _SINGLE = (enum.Enum, types.NoneType, types.EllipsisType, types.ModuleType, jax.Device)
 _DEEPEST = 24
 _FIXED = "static fields are compiled in. "
-_OWN = "each static value gets its own program. "
+_OWN = "each static value compiles. "
 
 
 class Part(NamedTuple):
@@ -48,11 +48,9 @@ class Part(NamedTuple):
         if _is_nan(old):
             return "nan is not equal to nan, so every call with it compiles. Mark what is missing with None."
         if isinstance(old, jax.Array | np.ndarray):
-            return (
-                "an array cannot say in one word whether it is equal. Make it a leaf or an ordinary argument."
-            )
+            return "an array cannot say in one word whether it is equal. Make it a leaf or a traced argument."
         if is_number(old):
-            other = "make a number that often changes a leaf" if field else "pass it as an ordinary argument"
+            other = "make a number that often changes a leaf" if field else "pass it as a traced argument"
             return f"{_FIXED if field else _OWN}Keep to a few values, or {other}."
         return f"{_FIXED if field else _OWN}Keep to a few {'functions' if callable(old) else 'values'}."
 

@@ -256,11 +256,11 @@ class Equal(Plain):
         return 0
 
 
-statics("a number", lambda: 2, lambda: 3, "Static `n` changed", "2 → 3", "ordinary argument")
-statics("a float", lambda: 0.5, lambda: 0.25, "Static `n` changed", "0.5 → 0.25", "ordinary argument")
-statics("a string", lambda: "a", lambda: "b", "Static `n` changed", "'a' → 'b'", wrong=["ordinary argument"])
+statics("a number", lambda: 2, lambda: 3, "Static `n` changed", "2 → 3", "traced argument")
+statics("a float", lambda: 0.5, lambda: 0.25, "Static `n` changed", "0.5 → 0.25", "traced argument")
+statics("a string", lambda: "a", lambda: "b", "Static `n` changed", "'a' → 'b'", wrong=["traced argument"])
 statics(
-    "a flag", lambda: True, lambda: False, "Static `n` changed", "True → False", wrong=["ordinary argument"]
+    "a flag", lambda: True, lambda: False, "Static `n` changed", "True → False", wrong=["traced argument"]
 )
 statics("None to a value", lambda: None, lambda: 3, "Static `n` changed", "None → 3")
 statics("2 to 2.0", lambda: 2, lambda: 2.0, "Static `n` is equal but of another type", "float")
