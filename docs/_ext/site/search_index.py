@@ -18,6 +18,9 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from _ext import build
 
 _SECTIONS = "_static/search/sections.js"
+# They list what other pages explain, have filters of their own, and would be a third of the index.
+_LEFT_OUT = ("claims", "five-tutorials")
+_NAMES = re.compile(r"[A-Za-z_][\w.]+\w")
 # What a reader of a page does not read as its text.
 _SKIPPED = (nodes.comment, nodes.raw, nodes.substitution_definition, nodes.target)
 
@@ -54,6 +57,18 @@ def _own(section: nodes.section) -> tuple[list[str], list[str]]:
     return [t for t in text if t], code
 
 
+def _short(row: list[str]) -> list[str]:
+    r"""Return a row with those words of its code only that its text has not: they are found, and never shown.
+
+    Example:
+        >>> _short(["p", "", "Page", "", "Call jnp.ones here.", "y = jnp.ones(3)\njnp.sum(y)"])[-2:]
+        ['Call jnp.ones here.', 'jnp.sum']
+    """
+    *others, text, code = row
+    said = set(_NAMES.findall(text))
+    return [*others, text, " ".join(dict.fromkeys(n for n in _NAMES.findall(code) if n not in said))]
+
+
 def replace_search(app: Sphinx) -> None:
     """Replace Sphinx's own search."""
     if build.is_site(app):
@@ -71,7 +86,8 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     """Write the index when all pages are read."""
     if failure or not build.is_site(app):
         return
-    found = [row for page in sorted(app.env.found_docs) for row in app.env.metadata[page]["guide_rows"]]
+    pages = (page for page in sorted(app.env.found_docs) if page.rpartition("/")[2] not in _LEFT_OUT)
+    found = [_short(row) for page in pages for row in app.env.metadata[page]["guide_rows"]]
     target = Path(app.outdir, _SECTIONS)
     target.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
