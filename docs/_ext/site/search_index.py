@@ -20,7 +20,9 @@ from _ext import build
 _SECTIONS = "_static/search/sections.js"
 # They list what other pages explain, have filters of their own, and would be a third of the index.
 _LEFT_OUT = ("claims", "five-tutorials")
-_NAMES = re.compile(r"[A-Za-z_][\w.]+\w")
+_NAMES = re.compile(r"[A-Za-z_][\w.]*\w")
+_OF_JAX = re.compile(r"^(?:jax|jnp|lax|np|jitguide)\.|[a-z][A-Z]")
+_SHOWN = 400  # letters of a section that an excerpt can show
 # What a reader of a page does not read as its text.
 _SKIPPED = (nodes.comment, nodes.raw, nodes.substitution_definition, nodes.target)
 
@@ -58,15 +60,20 @@ def _own(section: nodes.section) -> tuple[list[str], list[str]]:
 
 
 def _short(row: list[str]) -> list[str]:
-    r"""Return a row with those words of its code only that its text has not: they are found, and never shown.
+    r"""Return a row whose text ends early; the words that this costs, and JAX's names in the code, are found only.
 
     Example:
-        >>> _short(["p", "", "Page", "", "Call jnp.ones here.", "y = jnp.ones(3)\njnp.sum(y)"])[-2:]
-        ['Call jnp.ones here.', 'jnp.sum']
+        >>> _short(["p", "", "Page", "", "Call f.", "y = jnp.ones(3)\nraise NoError"])[-2:]
+        ['Call f.', 'jnp.ones NoError']
+        >>> [len(part) for part in _short(["p", "", "Page", "", "word other " * 99, ""])[-2:]]
+        [400, 0]
     """
     *others, text, code = row
-    said = set(_NAMES.findall(text))
-    return [*others, text, " ".join(dict.fromkeys(n for n in _NAMES.findall(code) if n not in said))]
+    shown, rest = text[:_SHOWN], text[_SHOWN:]
+    said = {word.lower() for word in _NAMES.findall(shown)}
+    names = [name for name in _NAMES.findall(code) if _OF_JAX.search(name)]
+    more = [word for word in (*names, *_NAMES.findall(rest)) if word.lower() not in said]
+    return [*others, shown, " ".join(dict.fromkeys(word for word in more if len(word) > 2))]
 
 
 def replace_search(app: Sphinx) -> None:
