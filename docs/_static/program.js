@@ -85,7 +85,6 @@
   for (const table of document.querySelectorAll(".bd-article table.table")) {
     const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
     if (heads.length < 3) continue;
-    table.classList.add("cards");
     for (const row of table.querySelectorAll("tbody tr"))
       for (const [i, cell] of [...row.children].entries()) cell.dataset.label = heads[i] || "";
   }

@@ -54,8 +54,9 @@ def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     sections = {section["ids"][0]: section for section in doctree.findall(nodes.section)}
     for topic in topics:
         section = sections[tables.anchor(topic)]
+        section[0] += nodes.Text(": claims and their experiments")
         title = section[0].astext()
-        described = f"Claims about jax.jit, proved by experiments: {title}. Each with its code and its verdicts by release of JAX."
+        described = f"{title} about jax.jit, each with its code and its verdicts by release of JAX."
         meta = f'<meta name="description" content="{html.escape(described)}" />'
         body = builder.render_partial(section)["fragment"]
         yield domain.page(topic), {"title": title, "body": body, "metatags": meta, "toc": ""}, "page.html"
