@@ -31,7 +31,6 @@ extensions = [
     "sphinx.ext.doctest",
     "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
-    "sphinx_copybutton",
     "sphinx_design",
     "notfound.extension",
     "_ext.execution",
@@ -111,14 +110,8 @@ html_theme_options = {
     "toc_title": "On this page",
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
-    "logo": {"text": "The JIT guide", "alt_text": "The JIT guide, home"},
+    "logo": {"text": "JAX jit guide", "alt_text": "JAX jit guide, home"},
 }
-# Blocks that tests/site/snippets.py proves: cells, whole programs, the error index; not the outputs.
-copybutton_selector = (
-    "div.cell_input div.highlight pre, div.program div.highlight pre, "
-    "div.error-example div.highlight pre, div.error-repair div.highlight pre"
-)
-copybutton_exclude = ".linenos, .gp, .go"
 # A page that is missing may be missing at any depth, so its links begin with the address of the site.
 notfound_urls_prefix = urlsplit(html_baseurl).path or "/"
 notfound_context = {

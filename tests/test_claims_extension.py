@@ -86,13 +86,18 @@ def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
     code, printed, out = build()
     assert code == 0, printed
     index, page = (out / "index.html").read_text(), (out / "about" / "claims.html").read_text()
-    assert 'href="about/claims.html#claim-snow-is-white"' in index
+    topic = (out / "about" / "claims-cold-things.html").read_text()
+    assert 'href="about/claims-cold-things.html#claim-snow-is-white"' in index
     assert f"Proved: Snow is white. Seen to hold on JAX {jax.__version__} (1 of 2 releases tried)." in index
     assert "Snow is white<a" in index  # no space at which the mark could begin a line
     assert 'id="claim-snow-is-white" data-verdicts="-+"' in page
-    assert "✗ does not hold" in page
-    assert "Cited in" in page
-    assert 'href="five-tutorials.html#row-S000-01"' in page
+    assert 'id="claim-snow-is-white" data-verdicts="-+"' in topic
+    assert 'href="claims-cold-things.html#claim-snow-is-white"' in page  # the list leads to the experiments
+    assert "assert x" not in page
+    assert "✗ does not hold" in topic
+    assert "Cited in" in topic
+    assert 'href="five-tutorials.html#row-S000-01"' in topic
+    assert "GuideProofs.take" in (out / "_static" / "claims" / "snow-is-white.js").read_text()
     assert 'href="../index.html#its-colour"' in (out / "about" / "five-tutorials.html").read_text()
     assert "compared with 0.0.1" in (out / "about" / "what-changed.html").read_text()
 

@@ -49,6 +49,8 @@ def find(v8, query):
         ("while_loop", "learn/c"),
         ("lax.while_loop", "learn/c"),
         ("recompilng", "howto/a"),  # a slip of the finger
+        ("recompilation", "howto/a"),
+        ("recompliation", "howto/a"),
     ],
 )
 def test_a_question_finds_its_page(v8, query, page):

@@ -1,5 +1,7 @@
-// Puts a button "Program" beside the copy button of each block. It copies what stands, folded, below the block.
+// Gives each block of code a toolbar: "Copy", and "Copy runnable" where the program of the block stands, folded, below.
 (() => {
+  const BLOCKS =
+    "div.cell_input div.highlight pre, div.program div.highlight pre, div.error-example div.highlight pre, div.error-repair div.highlight pre";
   const said = document.createElement("div");
   said.className = "program-said";
   said.setAttribute("aria-live", "polite"); // one for the page: readers hear what happened
@@ -16,14 +18,15 @@
     if (!done) throw new Error("not allowed");
   }
 
-  async function copy(text, button) {
+  async function copy(button, text, program) {
+    const lines = `${text.trimEnd().split("\n").length} lines copied.`;
     try {
       if (navigator.clipboard) await navigator.clipboard.writeText(text).catch(() => copyOldWay(text));
       else copyOldWay(text);
-      tell(button, "Copied", `Program of ${text.trimEnd().split("\n").length} lines copied.`);
+      tell(button, "Copied", program ? `A whole program of ${lines}` : lines);
     } catch {
-      button.program.open = true; // there it can be selected by hand
-      tell(button, "Select it", "The browser did not allow copying. The program is shown below the block.");
+      if (program) program.open = true; // there it can be selected by hand
+      tell(button, "Select it", "The browser did not allow copying: select the text.");
     }
     button.focus();
   }
@@ -32,25 +35,57 @@
     button.textContent = shown;
     said.textContent = "";
     setTimeout(() => (said.textContent = spoken), 50); // the same words twice are read out twice
-    setTimeout(() => (button.textContent = "Program"), 2000);
+    setTimeout(() => (button.textContent = button.dataset.name), 2000);
   }
 
-  function connect(program) {
-    const block = program.previousElementSibling?.querySelector("div.highlight");
-    if (!block) return;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "program-button";
-    button.textContent = "Program";
-    button.title = "Copy this block with everything that it needs";
-    button.setAttribute("aria-label", "Copy this block as a program");
-    button.program = program;
-    // textContent, not innerText: the text of what is folded away is empty to the latter.
-    button.addEventListener("click", () => copy(program.querySelector("pre").textContent, button));
-    block.append(button);
-    block.classList.add("has-program");
+  function button(name, title, press) {
+    const made = Object.assign(document.createElement("button"), { type: "button", textContent: name, title });
+    made.dataset.name = name;
+    made.addEventListener("click", () => press(made));
+    return made;
+  }
+
+  // textContent, not innerText: the text of what is folded away is empty to the latter.
+  function textOf(pre) {
+    const whole = pre.cloneNode(true);
+    for (const part of whole.querySelectorAll(".linenos, .gp, .go")) part.remove();
+    return whole.textContent.replace(/\n$/, "");
+  }
+
+  function connect(pre) {
+    const block = pre.closest("div.highlight");
+    const below = (pre.closest(".cell_input") || block.parentElement).nextElementSibling;
+    const tools = Object.assign(document.createElement("div"), { className: "code-tools" });
+    tools.append(button("Copy", "Copy this block", (made) => copy(made, textOf(pre))));
+    if (below?.matches("details.program")) {
+      const program = below.querySelector("pre");
+      const title = "Copy this block with everything that it needs to run";
+      tools.append(button("Copy runnable", title, (made) => copy(made, program.textContent, below)));
+    }
+    block.append(tools);
   }
 
   document.body.append(said);
-  document.querySelectorAll("details.program").forEach(connect);
+  document.querySelectorAll(BLOCKS).forEach(connect);
+
+  // What a call did and what a comparison found are told apart at a glance.
+  const CHIPS = {
+    hit: "chip-good",
+    faster: "chip-good",
+    compiled: "chip-cost",
+    traced: "chip-cost",
+    lowered: "chip-cost",
+    slower: "chip-bad",
+  };
+  for (const cell of document.querySelectorAll(".jg td")) {
+    const kind = CHIPS[cell.textContent.trim()];
+    if (kind) cell.classList.add("chip", kind);
+  }
+  // On a phone each row of a wide table is a card, which names its columns.
+  for (const table of document.querySelectorAll(".bd-article table.table")) {
+    const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
+    if (heads.length < 3) continue;
+    for (const row of table.querySelectorAll("tbody tr"))
+      for (const [i, cell] of [...row.children].entries()) cell.dataset.label = heads[i] || "";
+  }
 })();

@@ -56,6 +56,29 @@
     });
   }
 
-  const start = () => document.querySelectorAll(".jgs").forEach(connect);
-  document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", start) : start();
+  // The view takes the room beside the text; the list of headings goes while one is in sight.
+  const room = document.querySelector(".bd-main");
+  const contents = document.querySelector(".bd-sidebar-secondary");
+  const inSight = new Set();
+  const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) isIntersecting ? inSight.add(target) : inSight.delete(target);
+    contents?.classList.toggle("stages-in-sight", inSight.size > 0 && innerWidth >= 1200);
+  });
+
+  function spread(view) {
+    const output = view.closest(".cell_output");
+    if (!output || !room || view.closest("details.guide-answer")) return;
+    output.classList.add("spread");
+    output.style.marginInline = "";
+    if (innerWidth >= 1200) {
+      const [own, all] = [output.getBoundingClientRect(), room.getBoundingClientRect()];
+      output.style.marginInline = `${all.left + 24 - own.left}px ${own.right - all.right + 24}px`;
+    }
+    seen.observe(output);
+  }
+
+  const views = document.querySelectorAll(".jgs");
+  views.forEach(connect);
+  views.forEach(spread);
+  addEventListener("resize", () => views.forEach(spread));
 })();

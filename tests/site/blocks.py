@@ -21,7 +21,7 @@ _FAILS = "# Meant to fail: "
 _PACKAGES = {"jax", "jaxlib", "numpy", "jitguide", "matplotlib", "scipy"}  # jaxlib and SciPy come with JAX
 _STARTED = {"pytest"}  # what a program may need for another one that it writes and starts
 _MACHINERY = ("myst_nb", "glue(", "get_ipython", "%matplotlib")
-_NOT_COPIED = (".linenos", ".gp", ".go")  # as `copybutton_exclude` in docs/conf.py
+_NOT_COPIED = (".linenos", ".gp", ".go")  # as docs/_static/program.js leaves out
 _NOT_PYTHON = {
     f"highlight-{name}" for name in ("bash", "console", "shell", "sh", "toml", "text", "yaml", "json")
 }
@@ -81,10 +81,8 @@ def of_site(html: Path, only: str = "") -> list[Block]:
 
 def _with_button(html: Path) -> str:
     """Return the selector by which the site's own script finds the blocks that get a copy button."""
-    script = html / "_static" / "copybutton.js"
-    named = re.search(
-        r"COPYBUTTON_SELECTOR = '([^']+)'", script.read_text("utf-8") if script.exists() else ""
-    )
+    script = html / "_static" / "program.js"
+    named = re.search(r'BLOCKS =\s*"([^"]+)"', script.read_text("utf-8") if script.exists() else "")
     return named[1] if named else "div.cell_input div.highlight pre"
 
 

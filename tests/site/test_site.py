@@ -1,5 +1,6 @@
 """The built site as a visitor without a browser finds it."""
 
+import gzip
 import json
 import os
 import re
@@ -17,7 +18,6 @@ PAGES = sorted(p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if "
 LESSONS = [p for p in PAGES if p.startswith("learn/") and p != "learn/index.html"]
 _GENERATED = {"genindex.html", "search.html", "404.html", "py-modindex.html"}
 _LARGEST_PAGE = 600  # KiB of HTML; what a phone on a slow line can still open
-_LARGEST_REFERENCE = 2500  # KiB: the ledger shows the code of every experiment
 
 
 @cache
@@ -94,8 +94,55 @@ def test_headings_descend_without_gaps(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_light_enough(page):
-    limit = _LARGEST_REFERENCE if page.startswith("reference/") else _LARGEST_PAGE
-    assert (HTML / page).stat().st_size / 1024 <= limit
+    assert (HTML / page).stat().st_size / 1024 <= _LARGEST_PAGE
+
+
+def packed(path):
+    """Return the KiB of a file as a server sends it."""
+    return len(gzip.compress(path.read_bytes())) / 1024
+
+
+def test_a_first_visit_is_light():
+    document = soup("index.html")
+    links = [tag["href"] for tag in document.select("link[rel=stylesheet]")]
+    scripts = [tag["src"] for tag in document.select("script[src]")]
+    assert len(links) == 1
+    assert [str(tag) for tag in document.select("script[src]") if not tag.has_attr("defer")] == []
+    files = {HTML / name.partition("?")[0] for name in (*links, *scripts, "index.html")}
+    assert sum(map(packed, files)) <= 110
+
+
+def test_no_icon_font_is_left():
+    assert [
+        p for p in HTML.rglob("*") if p.suffix in (".woff2", ".woff", ".ttf") or "fontawesome" in p.name
+    ] == []
+    assert "Font Awesome" not in (HTML / "_static/styles/site.css").read_text("utf-8").replace(
+        "font-family", ""
+    )
+
+
+def test_the_index_of_the_search_is_small():
+    assert packed(HTML / "_static/search/sections.js") <= 150
+
+
+def test_every_cited_claim_has_a_small_file():
+    cited = {a["href"].partition("#claim-")[2] for page in PAGES for a in soup(page).select("a.claim-link")}
+    files = {path.stem: path.stat().st_size for path in (HTML / "_static/claims").glob("*.js")}
+    assert cited - set(files) == set()
+    assert max(files.values()) <= 15 * 1024
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_head_says_what_the_page_is(page):
+    document = soup(page)
+    assert "JAX" in document.title.get_text()
+    assert len(document.select("meta[name=viewport]")) == 1
+    if page not in _GENERATED:
+        (described,) = document.select("meta[name=description]")
+        assert 40 <= len(described["content"]) <= 300
+    assert [
+        str(img) for img in document.select("img.logo__image") if not (img.get("width") and img.get("height"))
+    ] == []
 
 
 @pytest.mark.parametrize("page", LESSONS)

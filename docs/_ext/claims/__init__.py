@@ -7,7 +7,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from _ext import DATA, build
 
-from . import domain, experiments, proofs, tables, tutorials
+from . import domain, experiments, proofs, tables, topic_pages, tutorials
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
@@ -26,6 +26,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_directive("five-tutorials", tutorials.FiveTutorials)
     app.connect("doctree-resolved", tutorials.resolve)
     app.connect("build-finished", proofs.write)
+    app.connect("doctree-resolved", topic_pages.shorten)
+    app.connect("html-collect-pages", topic_pages.pages)
     app.add_css_file("ledger.css")
     app.add_js_file("proofs.js", loading_method="defer")
     app.add_js_file("ledger.js", loading_method="defer")

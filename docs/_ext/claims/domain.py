@@ -31,6 +31,22 @@ from . import experiments, recording
 
 _log = logging.getLogger(__name__)
 LEDGER = "about/claims"
+SITE = ("html", "dirhtml")  # where each topic has a page of its own
+
+
+def page(topic: str) -> str:
+    """Return the page of a topic on the site.
+
+    Example:
+        >>> page("in place")
+        'about/claims-in-place'
+    """
+    return f"{LEDGER}-{nodes.make_id(topic)}"
+
+
+def address(builder: Builder, page_from: str, claim: experiments.Claim) -> str:
+    """Return the address of a claim on the page of its topic, seen from another page."""
+    return f"{builder.get_relative_uri(page_from, page(claim.topic))}#claim-{claim.id}"
 
 
 def mark(name: str) -> pending_xref:
@@ -115,7 +131,11 @@ class ClaimsDomain(Domain):
             return cast(nodes.reference, contnode)
         words = ["Proved:", claim.sentence, self.recording.in_words(claim.id), claim.rests_on]
         title = " ".join(filter(None, words)).replace("`", "")
-        link = make_refnode(builder, fromdocname, LEDGER, f"claim-{claim.id}", contnode, title)
+        if builder.name in SITE:
+            to = address(builder, fromdocname, claim)
+            link = nodes.reference("", "", contnode, internal=True, refuri=to, reftitle=title)
+        else:
+            link = make_refnode(builder, fromdocname, LEDGER, f"claim-{claim.id}", contnode, title)
         link["classes"].append("claim-link")
         return link
 

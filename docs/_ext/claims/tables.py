@@ -18,6 +18,7 @@ from . import domain, experiments, recording
 from .recording import MARKS, WORDS
 
 _TUTORIALS = "about/five-tutorials"
+PROOF = "claim-proof"  # what the page of all claims leaves to the pages of the topics
 # Topics whose file name makes no title.
 TOPICS = {
     "apis gone": "APIs that are gone",
@@ -52,6 +53,11 @@ class ClaimsDirective(SphinxDirective):
         path = Path(self.config.guide_claims_data, name)
         self.env.note_dependency(str(path))
         return path
+
+
+def anchor(topic: str) -> str:
+    """Return the anchor of a topic on the page of all claims."""
+    return nodes.make_id(f"topic-{topic}")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str | Inline]], widths: Sequence[int]) -> nodes.table:
@@ -104,10 +110,10 @@ class ClaimsTable(ClaimsDirective):
         return _table(head, rows, [1] * len(head))
 
     def _topic(self, topic: str, claims: list[experiments.Claim]) -> nodes.section:
-        anchor = nodes.make_id(f"topic-{topic}")
-        topical = section(TOPICS.get(topic, topic.capitalize()), anchor)
+        topical = section(TOPICS.get(topic, topic.capitalize()), anchor(topic))
         for path in sorted({claim.path for claim in claims}):
-            topical += self._fold(f"What the experiments in {path.name} share", experiments.shared_code(path))
+            shared = self._fold(f"What the experiments in {path.name} share", experiments.shared_code(path))
+            topical += nodes.container("", *shared, classes=[PROOF])
         for claim in claims:
             topical += self._claim(claim)
         return topical
@@ -128,8 +134,13 @@ class ClaimsTable(ClaimsDirective):
             paragraph(
                 [nodes.Text(f"{mark} {recorded.in_words(claim.id)} {claim.rests_on}".rstrip())], "claim-seen"
             ),
-            *([] if whole else [_spans(recorded, claim.id)]),
-            *self._fold("Experiment", claim.code, claim_links(claim=claim.id, seeds=claim.seeds)),
+            nodes.container(
+                "",
+                *([] if whole else [_spans(recorded, claim.id)]),
+                *self._fold("Experiment", claim.code, claim_links(claim=claim.id, seeds=claim.seeds)),
+                classes=[PROOF],
+                claim=claim.id,
+            ),
             _raw("</div>"),
         ]
 

@@ -18,6 +18,11 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from _ext import build
 
 _SECTIONS = "_static/search/sections.js"
+# They list what other pages explain, have filters of their own, and would be a third of the index.
+_LEFT_OUT = ("claims", "five-tutorials")
+_NAMES = re.compile(r"[A-Za-z_][\w.]*\w")
+_OF_JAX = re.compile(r"^(?:jax|jnp|lax|np|jitguide)\.|[a-z][A-Z]")
+_SHOWN = 400  # letters of a section that an excerpt can show
 # What a reader of a page does not read as its text.
 _SKIPPED = (nodes.comment, nodes.raw, nodes.substitution_definition, nodes.target)
 
@@ -54,6 +59,23 @@ def _own(section: nodes.section) -> tuple[list[str], list[str]]:
     return [t for t in text if t], code
 
 
+def _short(row: list[str]) -> list[str]:
+    r"""Return a row whose text ends early; the words that this costs, and JAX's names in the code, are found only.
+
+    Example:
+        >>> _short(["p", "", "Page", "", "Call f.", "y = jnp.ones(3)\nraise NoError"])[-2:]
+        ['Call f.', 'jnp.ones NoError']
+        >>> [len(part) for part in _short(["p", "", "Page", "", "word other " * 99, ""])[-2:]]
+        [400, 0]
+    """
+    *others, text, code = row
+    shown, rest = text[:_SHOWN], text[_SHOWN:]
+    said = {word.lower() for word in _NAMES.findall(shown)}
+    names = [name for name in _NAMES.findall(code) if _OF_JAX.search(name)]
+    more = [word for word in (*names, *_NAMES.findall(rest)) if word.lower() not in said]
+    return [*others, shown, " ".join(dict.fromkeys(word for word in more if len(word) > 2))]
+
+
 def replace_search(app: Sphinx) -> None:
     """Replace Sphinx's own search."""
     if build.is_site(app):
@@ -71,7 +93,8 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     """Write the index when all pages are read."""
     if failure or not build.is_site(app):
         return
-    found = [row for page in sorted(app.env.found_docs) for row in app.env.metadata[page]["guide_rows"]]
+    pages = (page for page in sorted(app.env.found_docs) if page.rpartition("/")[2] not in _LEFT_OUT)
+    found = [_short(row) for page in pages for row in app.env.metadata[page]["guide_rows"]]
     target = Path(app.outdir, _SECTIONS)
     target.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))

@@ -26,8 +26,9 @@ _THEMES = ("sphinx", "pydata-sphinx-theme", "sphinx-book-theme", "sphinx-design"
 
 @cache
 def digest() -> str:
-    """Return a short digest of all that the style sheet is made of."""
-    own = [path.read_bytes() for path in sorted((DOCS / "_static").rglob("*.css"))]
+    """Return a short digest of all that the style sheet is made of, and of the scripts."""
+    files = (path for path in sorted((DOCS / "_static").rglob("*")) if path.suffix in (".css", ".js"))
+    own = [path.read_bytes() for path in files]
     parts = [Path(__file__).read_bytes(), *own, *(version(name).encode() for name in _THEMES)]
     return hashlib.sha256(b"".join(parts)).hexdigest()[:8]
 

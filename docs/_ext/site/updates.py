@@ -134,7 +134,7 @@ class Updates(logging.Handler):
             kept = app.env.found_docs | self.generated
             for path in Path(app.outdir).rglob("*.html"):
                 page = path.relative_to(app.outdir).with_suffix("").as_posix()
-                if page not in kept and not page.startswith("_"):
+                if page not in kept and not page.startswith(("_", f"{domain.LEDGER}-")):
                     for ending in (".html", ".pdf", *KINDS):
                         path.with_suffix(ending).unlink(missing_ok=True)
 

@@ -15,10 +15,11 @@ const GuideSearch = (() => {
   // Python's words are empty in a question, and the topic in code.
   const PYTHON = new Set(["and", "if", "in", "not", "or", "for", "while", "is"]);
 
-  // The endings of English words that matter here: "recompiles", "recompiled" and "recompiling" are one word.
+  // The endings of English words that matter here: "recompiles", "recompiling" and "recompilation" are one word.
   function stem(word) {
     if (word.length < 5 || /[_.\d]/.test(word)) return word;
     return word
+      .replace(/(?:at)?ion$/, "")
       .replace(/(ss)es$/, "$1")
       .replace(/ies$/, "y")
       .replace(/([^su])s$/, "$1")
@@ -84,7 +85,7 @@ const GuideSearch = (() => {
       processTerm: queryTerm,
       boost: { pageTitle: 2, title: 2.5, code: 0.5 },
       prefix: (word) => word.length > 3,
-      fuzzy: (word) => (word.length > 6 ? 0.15 : false),
+      fuzzy: (word) => (word.length > 6 ? 0.25 : false),
       boostDocument: (id) => weightOf(sections[id].page),
       weights: { prefix: 0.3, fuzzy: 0.2 },
     });
