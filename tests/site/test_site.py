@@ -118,8 +118,6 @@ def test_no_icon_font_is_left():
         p for p in HTML.rglob("*") if p.suffix in (".woff2", ".woff", ".ttf") or "fontawesome" in p.name
     ] == []
     assert "@font-face" not in (HTML / "_static/styles/site.css").read_text("utf-8")
-        "font-family", ""
-    )
 
 
 def test_the_index_of_the_search_is_small():
