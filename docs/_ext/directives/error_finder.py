@@ -55,7 +55,7 @@ def data(pages: list[dict[str, str]]) -> dict[str, Any]:
             "title": entry.title,
             "error": entry.error,
             "cause": entry.cause,
-            "repair": entry.repair,
+            "fix": entry.fix,
             "cost": entry.cost,
             "page": entry.page,
             "patterns": list(map(javascript, entry.patterns)),
