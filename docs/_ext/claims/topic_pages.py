@@ -15,7 +15,6 @@ from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
 from _ext import build
-
 from _ext.nodes import paragraph
 
 from . import domain, tables
