@@ -95,7 +95,11 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self._static = tuple(static)
         self._jitted = jitted_in(fn)  # by `jax.jit` itself: `fn`, or inside of it
         self._entered = Entered()
-        self._entry = None if self._jitted is fn else entry_of(fn, lambda *args, **kwargs: self._observe(args, kwargs), self._entered)
+        self._entry = (
+            None
+            if self._jitted is fn
+            else entry_of(fn, lambda *args, **kwargs: self._observe(args, kwargs), self._entered)
+        )
         self._size: Callable[[], int | None] = _jax.fast_path_size(self._jitted) or (lambda: None)
         self._notes = () if self._size() is not None else (_jax.NO_FAST_PATH,)
         functools.update_wrapper(self, fn, updated=())
