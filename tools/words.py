@@ -22,7 +22,6 @@ _ROOT = Path(__file__).resolve().parents[1]
 TO_DO = [
     "docs/learn/a-real-program.md",
     "docs/learn/how-much-to-jit.md",
-    "docs/learn/transformations.md",
     "docs/learn/what-to-remember.md",
 ]
 
