@@ -21,10 +21,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 # What is still to be rewritten: take a line off when its page is, so that the list shrinks to nothing.
 TO_DO = [
     "docs/learn/a-real-program.md",
-    "docs/learn/arguments.md",
     "docs/learn/how-much-to-jit.md",
-    "docs/learn/in-place-updates.md",
-    "docs/learn/transformations.md",
     "docs/learn/what-to-remember.md",
 ]
 
