@@ -159,7 +159,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         if changed or not (self._seconds and self._can_count) or jax.config.jax_disable_jit:
             self._record(args, kwargs, events, seconds, _Before(size, learned, work))
         elif not self._history.has_slow:
-            self._add_hit(seconds)
+            self._add_idle(seconds)
         elif (outline := outline_of(args, kwargs, self._values)) in self._history.outlines:
             self._add_idle(seconds, self._history.outlines[outline])
         else:
