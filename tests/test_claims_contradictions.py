@@ -38,6 +38,10 @@ RECONCILED = {
     ): "an integer becomes a float, not the reverse",
     ("int-branch-is-not-unified-with-float", "unlike-branch-numbers-are-unified"): "an integer, and a float",
     ("float64-request-warns-and-gives-float32", "seeds-above-32-bits-are-truncated"): "a dtype, and a seed",
+    (
+        "float64-request-warns-and-gives-float32",
+        "unsigned-plus-signed-needs-64-bits",
+    ): "a request, and a promotion",
     ("clear-caches-forgets-all", "outer-jit-reuses-the-inner-trace"): "after clearing, and without",
     ("clear-cache-reads-the-new-global", "make-jaxpr-and-call-share-a-trace"): "after clearing, and without",
     (

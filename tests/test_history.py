@@ -3,12 +3,11 @@
 import functools
 import threading
 import time
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from types import SimpleNamespace
-
 import pytest
 
 from jitguide import watch

@@ -9,6 +9,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 ALLOWED = {
+    "test_error_finder.py": "what the catalogue holds, which the browser gets too",
     "test_agreement.py": "equality of results: pure functions, tried on values that no variant returns",
     "test_catalogue.py": "the catalogue is data, and every entry of it is executed",
     "test_check.py": "rules: pure functions of jaxprs and of times; `compare` is replaced by fixed times",

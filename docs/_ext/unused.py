@@ -31,7 +31,7 @@ class _Placeholder(ModuleType):
 class _Finder(MetaPathFinder, Loader):
     """Finds a placeholder for the package and for each of its modules."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None, _target: object = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, _path: Sequence[str] | None, _target: object = None) -> ModuleSpec | None:
         return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] == _UNUSED else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:

@@ -98,17 +98,12 @@ class CallLog(Displayed):
         names = ("_seconds", "_codes", "_work", "_idle", "_notes", "__name__")
         return CallLog, (), {name: getattr(self, name) for name in names}
 
-    def _add_hit(self, seconds: float) -> None:
-        with self._lock:
-            self._seconds.append(seconds)
-            self._codes.append(_HIT)
-
     def _add_idle(self, seconds: float, why: Reason | None = None) -> None:
         """Note a call that was a hit or, with a reason, left the fast path."""
         with self._lock:
-            code = _HIT if why is None else self._idle.setdefault(why, len(self._idle) + _OTHER + 1)
+            code = _HIT if why is None else min(self._idle.setdefault(why, len(self._idle) + _OTHER + 1), 255)
             self._seconds.append(seconds)
-            self._codes.append(min(code, 255))
+            self._codes.append(code)
 
     def _add(
         self,

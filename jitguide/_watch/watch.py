@@ -95,7 +95,11 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self._static = tuple(static)
         self._jitted = jitted_in(fn)  # by `jax.jit` itself: `fn`, or inside of it
         self._entered = Entered()
-        self._entry = None if self._jitted is fn else entry_of(fn, lambda *args, **kwargs: self._observe(args, kwargs), self._entered)
+        self._entry = (
+            None
+            if self._jitted is fn
+            else entry_of(fn, lambda *args, **kwargs: self._observe(args, kwargs), self._entered)
+        )
         self._size: Callable[[], int | None] = _jax.fast_path_size(self._jitted) or (lambda: None)
         self._notes = () if self._size() is not None else (_jax.NO_FAST_PATH,)
         functools.update_wrapper(self, fn, updated=())
@@ -155,7 +159,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         if changed or not (self._seconds and self._can_count) or jax.config.jax_disable_jit:
             self._record(args, kwargs, events, seconds, _Before(size, learned, work))
         elif not self._history.has_slow:
-            self._add_hit(seconds)
+            self._add_idle(seconds)
         elif (outline := outline_of(args, kwargs, self._values)) in self._history.outlines:
             self._add_idle(seconds, self._history.outlines[outline])
         else:

@@ -19,7 +19,15 @@ from _bench import arguments, exit_code, write
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 TARGET, STOCK_TARGET = 1.3, 0.7
-QUICK_PAGES = ("index", "learn/index", "howto/index", "learn/shapes", "learn/purity", "howto/timing", "howto/devices")
+QUICK_PAGES = (
+    "index",
+    "learn/index",
+    "howto/index",
+    "learn/shapes",
+    "learn/purity",
+    "howto/timing",
+    "howto/devices",
+)
 STOCK = f"""
 from pathlib import Path
 __file__ = {str(DOCS / "conf.py")!r}

@@ -29,7 +29,7 @@ def test_softmax_takes_a_mask():
     "entries are negative, and one of `-jnp.inf` is not.",
 )
 def test_masked_maximum_needs_initial():
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="initial"):
         jnp.max(row, where=real)
     assert jnp.max(row, where=real, initial=0) == 0
     assert jnp.max(row, where=real, initial=-jnp.inf) == -1

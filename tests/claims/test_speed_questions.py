@@ -134,7 +134,7 @@ def traces_of_relative_padding(lengths):
 
 @pytest.mark.claim(
     "relative-padding-compiles-each",
-    "Padding each input by a tenth of its own length compiles as often as no padding: once for each length.",
+    "Padding each input by a tenth of its own length gives one compile for each of four lengths.",
 )
 def test_relative_padding_compiles_each():
     lengths = (41, 53, 60, 77)

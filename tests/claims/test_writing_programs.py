@@ -322,7 +322,7 @@ def test_misspelled_static_name_passes_with_kwargs():
         seen.append(isinstance(kwargs["power"], jax.core.Tracer))
         return x * kwargs["power"]
 
-    jax.jit(scale, static_argnames="pwoer")(2.0, power=3)
+    jax.jit(scale, static_argnames="pow")(2.0, power=3)
     jax.jit(scale, static_argnames="power")(2.0, power=3)
     assert seen == [True, False]
 

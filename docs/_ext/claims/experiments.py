@@ -33,12 +33,16 @@ def load(folder: Path = FOLDER) -> dict[str, Claim]:
         for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef) and "claim" in (markers := _markers(node)):
                 name, sentence, seeds = markers["claim"]
-                shown = [d for d in node.decorator_list if not lines[d.lineno - 1].startswith("@pytest.mark.claim(")]
-                parts = ["\n".join(lines[part.lineno - 1 : part.end_lineno]) for part in (*shown, node)]
+                parts: list[ast.expr | ast.stmt] = [
+                    d
+                    for d in node.decorator_list
+                    if not lines[d.lineno - 1].startswith("@pytest.mark.claim(")
+                ]
+                parts.append(node)
                 rests_on = " ".join(
                     words.format(*markers[kind]) for kind, words in _RESTS_ON.items() if kind in markers
                 )
-                code = "\n".join(parts)
+                code = "\n".join(line for part in parts for line in lines[part.lineno - 1 : part.end_lineno])
                 found[name] = Claim(
                     name, sentence, topic_of(path), code, tuple(seeds.split()), path, rests_on
                 )

@@ -27,6 +27,16 @@ TOPICS = {
     "async and results": "Results, and waiting for them",
     "jaxpr": "Jaxprs",
     "in place": "Updates in place",
+    "howto devices": "Devices in practice",
+    "howto errors": "Errors in practice",
+    "howto memory": "Memory in practice",
+    "howto speed": "Speed in practice",
+    "howto state": "State in practice",
+    "reference at forms": "Every form of .at[]",
+    "reference caches": "Cache keys",
+    "reference control flow": "Control flow in detail",
+    "reference flags": "Flags",
+    "older code": "Code for older JAX",
 }
 
 

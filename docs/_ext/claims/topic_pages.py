@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
 from _ext import build
+from _ext.nodes import paragraph
 
 from . import domain, tables
 
@@ -34,7 +35,7 @@ def shorten(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             continue
         address = domain.address(app.builder, docname, claims[name])
         link = nodes.reference("", "Experiment", internal=True, refuri=address, classes=["claim-link"])
-        proof.replace_self(tables.paragraph([link], "claim-links"))
+        proof.replace_self(paragraph([link], "claim-links"))
 
 
 def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:

@@ -16,9 +16,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from _ext import build
-
 FILE = "_static/finder/catalogue.js"
+_WITH_BOX = ("html", "dirhtml", "singlehtml")
 _FLAGS = {re.MULTILINE: "m", re.IGNORECASE: "i", re.DOTALL: "s"}
 _BOX = """
 <form class="error-finder" role="search">
@@ -56,7 +55,7 @@ def data(pages: list[dict[str, str]]) -> dict[str, Any]:
             "title": entry.title,
             "error": entry.error,
             "cause": entry.cause,
-            "repair": entry.repair,
+            "fix": entry.fix,
             "cost": entry.cost,
             "page": entry.page,
             "patterns": list(map(javascript, entry.patterns)),
@@ -84,7 +83,7 @@ def _flags(pattern: re.Pattern[str]) -> str:
 
 def write(app: Sphinx, failure: Exception | None) -> None:
     """Write the catalogue for the browser."""
-    if failure or not build.is_site(app) or getattr(app.builder, "idle", False):
+    if failure or app.builder.name not in _WITH_BOX or getattr(app.builder, "idle", False):
         return
     metadata = app.env.metadata
     pages = [

@@ -42,6 +42,11 @@ TOPICS = {
     "transformations-nesting": "jit with grad, vmap and other transformations",
     "devices-sharding-processes": "Devices, sharding, threads and processes",
     "inputs-signatures": "Arguments and signatures",
+    "training-loops": "Training loops",
+    "libraries": "Flax, Equinox and Optax",
+    "gpus": "GPUs",
+    "older-code": "Code written for older JAX",
+    "notebooks-windows": "Notebooks and Windows",
 }
 
 

@@ -21,8 +21,8 @@ from _ext import DOCS, ROOT, build
 
 # Sources that cells run or that shape their outputs.
 _SOURCES = (ROOT / "jitguide", DOCS / "_ipython", Path(__file__).parent)
-_EXAMPLES = ROOT / "examples"  # each counts for the pages that name it, and so does a tool
-_TOOLS = ("pytest",)
+_EXAMPLES = ROOT / "examples"  # each counts for the pages that name it, and so does a tool or a library
+_TOOLS = ("pytest", "equinox", "flax", "optax")
 # Packages that cells import or that shape their outputs, each with everything it requires.
 _PACKAGES = ("jax", "libtpu", "numpy", "matplotlib", "ipykernel", "ipython", "nbclient")
 # Packages of which only their own version counts: they require Sphinx, which never sees a cell run.

@@ -15,12 +15,13 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from _ext import DOCS, build
+from _ext import DOCS
 
 FILE = "_static/styles/site.css"
 _FIRST = ("basic.css", "styles/pydata-sphinx-theme.css")  # as the theme's own first file imports them
 # Text in quotes and addresses, in which braces mean nothing, and what parts rules.
 _TOKENS = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|url\((?!["'])[^)]*\)|[{};]""")
+_WITH_STYLE = ("html", "dirhtml", "singlehtml")  # a book has its own
 _THEMES = ("sphinx", "pydata-sphinx-theme", "sphinx-book-theme", "sphinx-design", "myst-nb")
 
 
@@ -40,7 +41,7 @@ def name(_app: Sphinx, _page: str, _template: str, context: dict, _doctree: obje
 
 def write(app: Sphinx, failure: Exception | None) -> None:
     """Write the style sheet when all pages are written."""
-    if failure or not build.is_site(app) or getattr(app.builder, "idle", False):
+    if failure or app.builder.name not in _WITH_STYLE or getattr(app.builder, "idle", False):
         return
     static = Path(app.outdir, "_static")
     sheets = sorted(app.builder._css_files, key=lambda sheet: sheet.priority)  # type: ignore[attr-defined]

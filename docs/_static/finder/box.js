@@ -39,7 +39,7 @@
       element("p", element("strong", rich(found.title))),
       element("p", [element("b", "Cause: "), ...rich(found.cause)]),
       element("p", element("b", "Fix:")),
-      element("pre", found.repair.trim(), { tabIndex: 0 }),
+      element("pre", found.fix.trim(), { tabIndex: 0 }),
       element("p", [element("b", "Cost: "), ...rich(found.cost)]),
       element("p", [element("a", "Example and fix in the error index", { href: address(INDEX, found.key) }), ...more]),
     ];
