@@ -88,8 +88,3 @@ def test_the_catalogue_is_read_without_messages_and_code(tmp_path):
 
 def test_all_that_is_rewritten_uses_the_words_of_the_field():
     assert [(path.name, *problem) for path in words.files() for problem in words.problems(path)] == []
-
-
-@pytest.mark.parametrize("entry", words.TO_DO)
-def test_the_list_names_what_exists(entry):
-    assert (words._ROOT / entry).exists()
