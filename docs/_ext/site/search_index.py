@@ -18,11 +18,11 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from _ext import build
 
 _SECTIONS = "_static/search/sections.js"
-# They list what other pages explain, have filters of their own, and would be a third of the index.
-_LEFT_OUT = ("claims", "five-tutorials")
+# They list what other pages explain, and would be a third of the index.
+_LEFT_OUT = ("claims", "five-tutorials", "questions", "what-changed")
 _NAMES = re.compile(r"[A-Za-z_][\w.]*\w")
 _OF_JAX = re.compile(r"^(?:jax|jnp|lax|np|jitguide)\.|[a-z][A-Z]")
-_SHOWN = 400  # letters of a section that an excerpt can show
+_SHOWN = 200  # letters of a section that an excerpt can show
 # What a reader of a page does not read as its text.
 _SKIPPED = (nodes.comment, nodes.raw, nodes.substitution_definition, nodes.target)
 
@@ -66,7 +66,7 @@ def _short(row: list[str]) -> list[str]:
         >>> _short(["p", "", "Page", "", "Call f.", "y = jnp.ones(3)\nraise NoError"])[-2:]
         ['Call f.', 'jnp.ones NoError']
         >>> [len(part) for part in _short(["p", "", "Page", "", "word other " * 99, ""])[-2:]]
-        [400, 0]
+        [200, 0]
     """
     *others, text, code = row
     shown, rest = text[:_SHOWN], text[_SHOWN:]
