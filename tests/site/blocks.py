@@ -18,7 +18,8 @@ _HEADER = re.compile(
     r'# From "(?P<title>.+)" \((?P<page>[^)]+)\), JAX (?P<jax>[\w.]+)\. Needs: (?P<needs>.+)\.'
 )
 _FAILS = "# Meant to fail: "
-_PACKAGES = {"jax", "jaxlib", "numpy", "jitguide", "matplotlib", "scipy"}  # jaxlib and SciPy come with JAX
+# jaxlib and SciPy come with JAX.
+_PACKAGES = {"jax", "jaxlib", "numpy", "jitguide", "matplotlib", "scipy", "equinox", "flax", "optax"}
 _STARTED = {"pytest"}  # what a program may need for another one that it writes and starts
 _MACHINERY = ("myst_nb", "glue(", "get_ipython", "%matplotlib")
 _NOT_COPIED = (".linenos", ".gp", ".go")  # as docs/_static/program.js leaves out
