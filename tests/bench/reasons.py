@@ -483,14 +483,14 @@ setting("rank promotion", lambda: jax.numpy_rank_promotion("warn"), "jax_numpy_r
 setting("threefry", lambda: jax.threefry_partitionable(False), "jax_threefry_partitionable", "False")
 setting("a mesh around the call", lambda: jax.set_mesh(mesh()), "mesh")
 setting("default device", lambda: jax.default_device(device(1)), "jax_default_device")
-case("cleared", plain(), lambda f: f(X), lambda f: (f.clear_cache(), f(X)), "compiled before", "forgotten")
+case("cleared", plain(), lambda f: f(X), lambda f: (f.clear_cache(), f(X)), "compiled before", "gone")
 case(
     "all cleared",
     plain(),
     lambda f: f(X),
     lambda f: (jax.clear_caches(), f(X)),
     "compiled before",
-    "forgotten",
+    "gone",
 )
 case(
     "a side effect",
