@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from jitguide._arguments import refuse_deleted
 from jitguide._callables import fresh_jit, held_in, peeled, through
 from jitguide._check import faults, inputs, jaxpr_scan, purity, rules
 from jitguide._check.rules import Finding
-from jitguide._display import AsData, Table, duration
+from jitguide._display import AsData, Table, duration, wrapped
 from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options
 from jitguide._text import clean, first_sentence
 from jitguide._timing.first_call import first_call
@@ -95,7 +94,7 @@ class Findings(AsData):
             *((line, "   ") for line in lines),
             *((note, "") for note in self._notes()),
         ]
-        return "\n".join(textwrap.fill(text, 80, subsequent_indent=indent) for text, indent in texts)
+        return "\n".join(line for text, indent in texts for line in wrapped(text, rest=indent))
 
     def _repr_html_(self) -> str:
         header = ["finding", "what", "what to do", "page"]

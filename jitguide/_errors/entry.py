@@ -108,7 +108,7 @@ class Explanation(_display.AsData):
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(text, 80, initial_indent=" " * 8, subsequent_indent=" " * 8).lstrip()
+    return "\n".join(_display.wrapped(text, " " * 8, " " * 8)).lstrip()
 
 
 def _address(page: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from jitguide import _display
 
-_WIDTH = 80
 _WIDEST_SOURCE = 32
 _WIDEST_CELL = 19
 _MOST_NAMES = 3
@@ -28,7 +26,7 @@ def summary(stages: Any) -> str:
         rows.append(["", "(no line shown)", *_cells(orphans)])
     title = f"stages of {stages.name}"
     table = _display.Table(["line", "source", "jaxpr", "ended up in"], rows, numeric=[0], title=title)
-    below = [textwrap.fill(text, _WIDTH) for text in (*counts(stages), *stages.notes)]
+    below = [line for text in (*counts(stages), *stages.notes) for line in _display.wrapped(text, rest="")]
     return "\n".join([table.text() if rows else title, "", *below])
 
 
