@@ -1,16 +1,15 @@
-"""Find words of the guide's old vocabulary, and say the field's word instead: `python tools/words.py`.
+"""Find words of the old vocabulary of the guide, and say the word of the field instead.
 
 It reads the prose of pages, the docstrings, messages and comments of `jitguide`, `examples` and `tools`, and the sentences
 of the error catalogue. It leaves alone what is not ours to word: code, outputs, links, and quotations, such as JAX's messages.
 Patterns are phrases where the bare word has a good use too; the use is named beside the pattern.
-`tools/page_rules.py` runs it. Needs the standard library only.
+`tools/page_rules.py` runs it. It needs the standard library only.
 """
 
 from __future__ import annotations
 
 import io
 import re
-import sys
 import tokenize
 import tomllib
 from collections.abc import Iterator
@@ -141,17 +140,3 @@ def files() -> list[Path]:
     paths = sorted(path.relative_to(_ROOT) for glob in globs for path in _ROOT.glob(glob))
     left = [p for p in paths if not {"_build", "_data"} & set(p.parts) and p != Path("tools/words.py")]
     return [_ROOT / p for p in left]
-
-
-def main() -> int:
-    """Print what each file should say otherwise; with names of files, look at these."""
-    paths = [Path(name) for name in sys.argv[1:]] or files()
-    found = [(path, *problem) for path in paths for problem in problems(path)]
-    for path, line, message in found:
-        print(f"{path}:{line}: {message}", file=sys.stderr)
-    print(f"words: {len(paths)} files, {len(found)} problems")
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
