@@ -1,6 +1,7 @@
 """What a page gives may not change silently: what is kept, what is left out, and what is told."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,22 @@ def test_a_build_is_recorded_compared_and_accepted_again(tmp_path, sphinx):
     assert "accept it: nox -s docs -- -D guide_drift=accept" in printed
     assert build("-D", "guide_drift=accept")[0] == 0
     assert build()[0] == 0
+
+
+def test_accepting_one_page_keeps_what_is_recorded_of_the_others(tmp_path, sphinx):
+    source = tmp_path / "docs"
+    source.mkdir()
+    (source / "conf.py").write_text(CONF.format(docs=str(ROOT / "docs"), folder=str(tmp_path)))
+    (source / "index.md").write_text(PAGE + "\n```{toctree}\nother\n```\n")
+    (source / "other.md").write_text(PAGE)
+    accept = ["-D", "guide_drift=accept", source, tmp_path / "out"]
+    assert sphinx(*accept)[0] == 0
+    (recorded,) = (tmp_path / "drift").iterdir()
+    old = json.loads(recorded.read_text())
+    for built in ("store", "out"):
+        shutil.rmtree(tmp_path / built)  # as in a new clone, where no page has been run
+    (source / "other.md").write_text(PAGE.replace("2 compiles", "3 compiles"))
+    assert sphinx("-D", "guide_only=other", *accept)[0] == 0
+    new = json.loads(recorded.read_text())
+    assert new["index"] == old["index"]
+    assert new["other"]["facts"] == ["cell 1: 3 compiles"]

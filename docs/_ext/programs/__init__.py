@@ -55,7 +55,8 @@ def _make(app: Sphinx, env: BuildEnvironment) -> list[str]:
         Store.of(app).save(_record_name(name), found)
     if recording:
         cells = [cell for found in made.values() for cell in found["cells"].values() if not cell["problem"]]
-        levels = {cell["signature"]: cell["level"] for cell in cells}
+        levels = _recorded() if app.config.guide_only else {}  # of a few pages, the others keep theirs
+        levels |= {cell["signature"]: cell["level"] for cell in cells}
         _RECORD.write_text(json.dumps(levels, indent=0, sort_keys=True) + "\n", "utf-8")
     catalogue.run(app)
     return list(made)
@@ -64,6 +65,10 @@ def _make(app: Sphinx, env: BuildEnvironment) -> list[str]:
 def _is_current(app: Sphinx, name: str, key: str, rules: str) -> bool:
     stored = Store.of(app).latest(_record_name(name))
     return stored is not None and (stored["key"], stored["rules"], stored["failed"]) == (key, rules, False)
+
+
+def _recorded() -> dict[str, str]:
+    return json.loads(_RECORD.read_text("utf-8")) if _RECORD.exists() else {}
 
 
 def _record_name(name: str) -> str:
@@ -85,8 +90,7 @@ def _prepare(app: Sphinx, name: str, record: dict, rules: str) -> tuple[dict, di
         return page | {"failed": True}, {}
     stored = Store.of(app).latest(_record_name(name)) or {"cells": {}, "rules": ""}
     known = {c["key"]: c for c in stored["cells"].values() if stored["rules"] == rules and not c["problem"]}
-    recorded = json.loads(_RECORD.read_text("utf-8")) if _RECORD.exists() else {}
-    new = {}
+    recorded, new = _recorded(), {}
     for number, candidate in found.items():
         place = str(next(i for i, cell in enumerate(notebook.cells) if cell is code[number]))
         cell = {"key": candidate.key, "signature": candidate.signature}
