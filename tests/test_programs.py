@@ -146,6 +146,16 @@ def test_a_break_even_may_come_and_go_and_no_other_finding():
     assert said() != said("constant")
 
 
+def test_the_load_of_the_machine_may_differ_and_be_the_same_in_all_runs():
+    report = "JAX    0.10.2\nload   {}".format
+    page = compare_outputs.Expected(shown=tuple(report("4.9").splitlines()))
+    runs = [runner.Outcome(plain=report("4.7"))] * 3
+    assert compare_outputs.difference(page, runs, ["clock"]) == ""
+    assert compare_outputs.difference(
+        page, [runner.Outcome(plain="JAX    0.10.3\nload   4.7")] * 3, ["clock"]
+    )
+
+
 def test_an_unseeded_generator_is_noticed():
     page = "import numpy as np\nrng = np.random.default_rng()\n# %%\nprint(rng.normal())"
     legacy = "import numpy as np\n# %%\nprint(np.random.randn())"

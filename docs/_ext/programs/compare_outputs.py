@@ -37,6 +37,7 @@ _BY_CLOCK = (
     (re.compile(rf"{_NUMBER}(?: ?{_UNIT})? ?– ?{_NUMBER}(?: ?{_UNIT})?"), "#"),
     (re.compile(rf"× ?{_NUMBER}|{_NUMBER} ?(?:× slower|×|x\b)"), "#"),
     (re.compile(rf"{_NUMBER} ?{_UNIT}"), "#"),
+    (re.compile(rf"\bload +{_NUMBER}"), "#"),  # of `device_report`: the same for seconds, then another
     (re.compile(rf"(?<=peak memory )\+?{_NUMBER}"), "#"),
     (re.compile(r"\b(?:faster|slower|same|cannot tell|no clear winner)\b"), "verdict"),
     (re.compile(rf"even after {_NUMBER} calls?|never even"), "even #"),
