@@ -21,6 +21,7 @@ _COLOURS = {
     "#806010": "var(--guide-figure-5)",
     "#505090": "var(--guide-figure-6)",
 }
+_PHONE = 5 * 72  # points: a figure of at most 5 inches fits on a phone as it is
 _numbers = itertools.count(1)
 
 
@@ -40,12 +41,9 @@ def _svg(figure):
     text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}\1)", text)
     text = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}\1"', text)
-    return re.sub(
-        r"<svg [^>]*?viewBox=\"([^\"]+)\"[^>]*>",
-        r'<svg viewBox="\1" role="img" aria-label="@@alt@@">',
-        text,
-        count=1,
-    )
+    box = re.search(r'viewBox="([^"]+)"', text)[1]
+    kind = ' class="narrow"' if float(box.split()[2]) <= _PHONE else ""
+    return f'<svg viewBox="{box}"{kind} role="img" aria-label="@@alt@@">{text[text.index(">") + 1 :]}'
 
 
 def _number(value):
