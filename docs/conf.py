@@ -86,7 +86,6 @@ html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_css_files = ["guide.css", "chart.css", "cheat-sheet.css"]
 epub_css_files = [*html_css_files, "book.css"]
-html_js_files = ["stages.js"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import pytest
 
 from jitguide.demos import cache_key
-from jitguide.demos.cache_key import Change, Changes, counted
+from jitguide.demos.cache_key import Change, Changes, counted, pairs
 from jitguide.demos.cache_key.surroundings import SETTINGS
 
 HIT = (True, 0, 0, 0)
@@ -146,3 +146,23 @@ def test_work_is_said_in_words():
         (None, 1, 0, 0): "traces",
     }
     assert {key: Change("", *key).work for key in words} == words
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        ("f(1.0)", "f(2.0)", "hit"),
+        ("f(1.0)", "f(1)", "trace"),
+        ("f(1.0)", "f(jnp.float32(1.0))", "trace"),
+        ("f(jnp.ones(4))", "f(np.ones(4))  # float64", "path"),
+        ("f(jnp.ones(4))", "f(jax.device_put(jnp.ones(4), jax.devices()[0]))", "compile"),
+        ("f([1.0, 2.0])", "f((1.0, 2.0))", "trace"),
+    ],
+)
+def test_a_pair_of_calls_is_shown_with_what_jax_did(first, second, kind):
+    shown = pairs.run([first, second])
+    assert shown.kinds()["hit"] >= 2  # the same call again
+    data = json.loads(shown._repr_html_().partition('json">')[2].partition("</script>")[0])
+    assert data["names"] == [first, second]
+    assert data["found"][1][0] == kind
+    assert bool(data["reasons"][data["found"][1][1]]) == (kind != "hit")

@@ -67,7 +67,7 @@ def _is_current(app: Sphinx, name: str, key: str, rules: str) -> bool:
     return stored is not None and (stored["key"], stored["rules"], stored["failed"]) == (key, rules, False)
 
 
-def _recorded() -> dict[str, str]:
+def _recorded() -> dict[str, int]:
     return json.loads(_RECORD.read_text("utf-8")) if _RECORD.exists() else {}
 
 

@@ -1,0 +1,14 @@
+"""Scripts that only some pages need."""
+
+from __future__ import annotations
+
+from sphinx.application import Sphinx
+
+_NEEDED_BY = {"stages.js": 'class="jgs', "pairs.js": 'class="call-pairs"'}
+
+
+def add(app: Sphinx, _page: str, _template: str, context: dict, _doctree: object) -> None:
+    """Load a script on a page that has what it works on."""
+    for script, mark in _NEEDED_BY.items():
+        if mark in context.get("body", ""):
+            app.add_js_file(script, loading_method="defer")
