@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -144,6 +145,14 @@ def test_a_break_even_may_come_and_go_and_no_other_finding():
     unknown = "f: nothing found. Checked retraces.\nBreak-even was not checked: it was compiled before."
     assert compare_outputs.normal(unknown, ["clock"]) == said("break-even")
     assert said() != said("constant")
+
+
+def test_the_readme_shows_what_its_code_prints():
+    text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    code, shown = re.findall(r"```(?:python|text)\n(.*?)```", text, re.DOTALL)[:2]
+    outcome = runner.run([runner.Job("readme", code)])["readme"]
+    page = compare_outputs.Expected(printed=shown)
+    assert compare_outputs.difference(page, [outcome], compare_outputs.instruments(code)) == ""
 
 
 def test_the_load_of_the_machine_may_differ_and_be_the_same_in_all_runs():

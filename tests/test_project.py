@@ -156,6 +156,7 @@ def test_the_readme_on_pypi_has_no_link_that_leads_nowhere(project):
     assert all(target.startswith(f"https://github.com/{address}") for target in targets)
     assert bool(targets) == bool(address)
     assert "repository:" not in text
+    assert "<picture>" not in text
 
 
 def test_the_package_has_links_where_the_project_has_an_address(project):

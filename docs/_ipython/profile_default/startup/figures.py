@@ -34,8 +34,9 @@ def _svg(figure):
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)  # it would apply to the whole page
     text = re.sub("|".join(_COLOURS), lambda m: _COLOURS[m.group()], text)
-    text = re.sub(r"font: ([^;\"]*?)(?:'[^;\"]*|sans-serif[^;\"]*)", r"font: \1inherit-family", text)
-    text = text.replace("inherit-family", "var(--pst-font-family-base, sans-serif)")
+    # Some releases of matplotlib write `font: 11px 'DejaVu Sans'`, others `font-size: 11px; font-family: 'DejaVu Sans'`.
+    families = r"(font(?:-family)?: [^;\"']*?)(?:'[^;\"]*|sans-serif[^;\"]*)"
+    text = re.sub(families, r"\1var(--pst-font-family-base, sans-serif)", text)
     text = text.replace("xlink:href", "href")  # the older name, which needs a name space of its own
     prefix = f"figure-{next(_numbers)}-"
     text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', text)
