@@ -94,7 +94,9 @@ def readme(text: str, repository: str) -> str:
         'See [how](https://github.com/someone/guide/blob/HEAD/HOW.md).'
     """
     text = re.sub(r"^.*repository:(begin|end).*\n", "", text, flags=re.MULTILINE)
-    text = re.sub(r"<picture>.*?</picture>\n+", "", text, flags=re.DOTALL)  # its files are in the repository only
+    text = re.sub(
+        r"<picture>.*?</picture>\n+", "", text, flags=re.DOTALL
+    )  # its files are in the repository only
     target = rf"[\1](https://github.com/{repository}/blob/HEAD/\2)" if repository else r"\1"
     return _RELATIVE_LINK.sub(target, text)
 
