@@ -44,7 +44,7 @@ _BY_CLOCK = (
     (re.compile(rf"baseline against itself {_NUMBER}|{_NUMBER} rounds"), "#"),
     (re.compile(rf"nothing found\. Checked .*|{_NUMBER} findings?"), "findings"),
 )
-_MEASURED = {"clock": _BY_CLOCK, "memory": ((re.compile(rf"{_NUMBER} ?[KMGT]i?B(?![\w/])"), "#"),)}
+_MEASURED = {"clock": _BY_CLOCK, "memory": ((re.compile(rf"{_NUMBER} ?(?:[KMGT]i?B(?![\w/])|page faults)"), "#"),)}
 # The last column of a table over sizes: who was fastest.
 _FASTEST = re.compile(r"^([\d.,e+]+(?: #){2,}) .*$")
 # A sentence of jitguide that goes on in the next line; where it breaks depends on its numbers.
@@ -85,6 +85,8 @@ def normal(text: str, measured: Sequence[str]) -> list[str]:
         (['f at cell:N took #'], ['2 traces in 3 calls'])
         >>> normal("grew by 20.6 MB", ["clock"]), normal("grew by 20.6 MB", ["memory"])
         (['grew by 20.6 MB'], ['grew by #'])
+        >>> normal("257 page faults", ["memory"])
+        ['#']
     """
     text = clean_text(text)
     while _WRAPPED.search(text):
