@@ -44,7 +44,10 @@ _BY_CLOCK = (
     (re.compile(rf"baseline against itself {_NUMBER}|{_NUMBER} rounds"), "#"),
     (re.compile(rf"nothing found\. Checked .*|{_NUMBER} findings?"), "findings"),
 )
-_MEASURED = {"clock": _BY_CLOCK, "memory": ((re.compile(rf"{_NUMBER} ?(?:[KMGT]i?B(?![\w/])|page faults)"), "#"),)}
+_MEASURED = {
+    "clock": _BY_CLOCK,
+    "memory": ((re.compile(rf"{_NUMBER} ?(?:[KMGT]i?B(?![\w/])|page faults)"), "#"),),
+}
 # The last column of a table over sizes: who was fastest.
 _FASTEST = re.compile(r"^([\d.,e+]+(?: #){2,}) .*$")
 # A sentence of jitguide that goes on in the next line; where it breaks depends on its numbers.
