@@ -34,6 +34,7 @@ nox.options.error_on_missing_interpreters = True  # `lowest` needs Python 3.11, 
 ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 CONSTRAINTS = "constraints.txt"
+CUDA = "jax[cuda13]"
 OLDEST_PYTHON = (3, 11)  # JAX 0.10 supports nothing older
 
 BUILD = ROOT / "docs" / "_build"
@@ -49,7 +50,7 @@ def group(*names: str) -> tuple[str, ...]:
 
 @nox.session(default=False)
 def env(session: nox.Session) -> None:
-    """Make the environment that the other sessions use."""
+    """Make the environment that the other sessions use; `-- cuda` with JAX for NVIDIA GPUs."""
     if sys.version_info < OLDEST_PYTHON:
         found, needed = (".".join(map(str, v[:2])) for v in (sys.version_info, OLDEST_PYTHON))
         session.error(
@@ -58,7 +59,13 @@ def env(session: nox.Session) -> None:
     # One environment for many sessions, because JAX and Sphinx take 800 MB; the stamp lets a session start
     # without asking pip, which would need the network to build the package.
     wanted = group("docs", "tests", "ecosystem")
-    stamp = Path(session.virtualenv.location) / "installed"
+    place = Path(session.virtualenv.location)
+    has_cuda = any(place.glob("lib/python*/site-packages/jax_cuda*_plugin"))
+    if has_cuda or "cuda" in session.posargs:
+        wanted += (CUDA,)
+    elif has_gpu():
+        print("An NVIDIA GPU is here. To run the pages on it, run `nox -s env -- cuda` once (it downloads a few GB).")
+    stamp = place / "installed"
     # Compiled once here: a third of the time to start a build or a kernel where Python may not write bytecode, as in
     # many containers. pip does so by itself.
     compiled = {"UV_COMPILE_BYTECODE": "1"}
@@ -70,6 +77,13 @@ def env(session: nox.Session) -> None:
     session.install("-c", CONSTRAINTS, *wanted, env=compiled)
     session.install("-c", CONSTRAINTS, "-e", ".")
     stamp.write_text(digest)
+
+
+def has_gpu() -> bool:
+    """Return whether a working NVIDIA driver lists a GPU."""
+    tool = shutil.which("nvidia-smi")
+    listed = tool and subprocess.run([tool, "-L"], check=False, capture_output=True, text=True)
+    return bool(listed) and listed.returncode == 0 and "GPU" in listed.stdout
 
 
 def env_python(session: nox.Session) -> str:

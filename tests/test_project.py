@@ -277,6 +277,27 @@ def test_a_system_that_cannot_fork_is_sent_to_wsl():
     assert "on Windows, build the guide in WSL" in (ROOT / "README.md").read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    ("tool", "found"),
+    [
+        (None, False),
+        ("echo 'GPU 0: NVIDIA H100 (UUID: 1)'", True),
+        ("echo 'No devices found.'", False),
+        ("echo 'NVIDIA-SMI has failed because no driver answers.'; exit 9", False),
+    ],
+)
+def test_a_gpu_counts_where_its_driver_works(monkeypatch, tmp_path, tool, found):
+    if tool is not None:
+        (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{tool}\n")
+        (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    tree = ast.parse((ROOT / "noxfile.py").read_text("utf-8"))
+    tree.body = [node for node in tree.body if getattr(node, "name", "") == "has_gpu"]
+    space = {"shutil": shutil, "subprocess": subprocess}
+    exec(compile(tree, "noxfile.py", "exec", flags=annotations.compiler_flag), space)
+    assert space["has_gpu"]() is found
+
+
 def test_read_the_docs_runs_sessions_and_copies_folders_that_exist():
     jobs = yaml.safe_load((ROOT / ".readthedocs.yaml").read_text("utf-8"))["build"]["jobs"]
     commands = "\n".join([*jobs["install"], *jobs["build"]["html"]])

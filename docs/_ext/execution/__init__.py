@@ -7,6 +7,7 @@ checked executions are stored: an interrupted or failed one is repeated by the n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
@@ -124,6 +125,8 @@ class _Execution:
                 jobs[page] = (notebook, key)
         if not jobs:
             return
+        kinds = ", ".join(f"{n} × {kind}" for (_, kind), n in Counter(build.devices()).items())
+        _log.info("running %d of the pages on %s with JAX %s", len(jobs), kinds, build.JAX)
         expected = {page: self._expect(page, notebook) for page, (notebook, _) in jobs.items()}
         self._progress, self._kernels = Progress(expected), kernels.Kernels(build.workers())
         # More pages than cores: while some wait to measure, others fill the cores. An accelerator takes one page.
