@@ -64,7 +64,9 @@ def env(session: nox.Session) -> None:
     if has_cuda or "cuda" in session.posargs:
         wanted += (CUDA,)
     elif has_gpu():
-        print("An NVIDIA GPU is here. To run the pages on it, run `nox -s env -- cuda` once (it downloads a few GB).")
+        print(
+            "An NVIDIA GPU is here. To run the pages on it, run `nox -s env -- cuda` once (it downloads a few GB)."
+        )
     stamp = place / "installed"
     # Compiled once here: a third of the time to start a build or a kernel where Python may not write bytecode, as in
     # many containers. pip does so by itself.
