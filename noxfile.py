@@ -284,28 +284,33 @@ RELEASES = {
 def versions(session: nox.Session) -> None:
     """Run the claims on many releases of JAX and record them in docs/_data/claims.json.
 
-    `-- 0.6.2 0.7.2` takes these only, `-- --again` repeats what is recorded already, and `-- --newest` tries
-    the newest release there is and reports what it changes. A run goes on where the last one stopped, and
-    repeats the experiments that changed since.
+    `-- tests/claims/test_loops.py` runs and records the claims of this file only. `-- 0.6.2 0.7.2` takes these
+    releases only, `-- --again` repeats what is recorded already, and `-- --newest` tries the newest release there
+    is and reports what it changes. A run goes on where the last one stopped, and repeats the experiments that
+    changed since.
     """
     newest = "--newest" in session.posargs
-    chosen = [word for word in session.posargs if not word.startswith("-")]
+    files = [word for word in session.posargs if word.endswith(".py")]
+    chosen = [word for word in session.posargs if not word.startswith("-") and word not in files]
     chosen = chosen or (["newest"] if newest else list(RELEASES))
     if unknown := [release for release in chosen if release not in {*RELEASES, "newest"}]:
         session.error(f"No such release on the list: {', '.join(unknown)}. There are {', '.join(RELEASES)}.")
     session.install(*group("lock"))
-    folder = ROOT / "build" / "claims"
+    folder = ROOT / "build" / ("claims-of-files" if files else "claims")
+    if files:
+        shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     for number, release in enumerate(chosen, 1):
         print(f"\n{number} of {len(chosen)}: the claims on JAX {release}", flush=True)
         record = folder / f"{release}.json"
         if newest or "--again" in session.posargs:
             record.unlink(missing_ok=True)
-        run_claims(session, release, record)
-    session.run("python", "tests/claims/merge.py", str(folder), *(["--newest"] if newest else []))
+        run_claims(session, release, record, files or ["tests/claims"])
+    how = ["--newest"] * newest or ["--some"] * bool(files)
+    session.run("python", "tests/claims/merge.py", str(folder), *how)
 
 
-def run_claims(session: nox.Session, release: str, record: Path) -> None:
+def run_claims(session: nox.Session, release: str, record: Path, files: list[str]) -> None:
     """Run those claims of a release that are not recorded yet, in an environment that uv makes for them."""
     pythons, *beside = RELEASES.get(release, (NEW,))
     try:
@@ -320,7 +325,7 @@ def run_claims(session: nox.Session, release: str, record: Path) -> None:
     # A configuration of its own: what an old release warns of is not the claims' business.
     session.run(
         "uv", "run", "-q", "--no-project", "--isolated", "--python", pythons, *options,
-        "python", "-m", "pytest", "tests/claims", "-c", "tests/claims/pytest.ini", "-p", "no:cacheprovider",
+        "python", "-m", "pytest", *files, "-c", "tests/claims/pytest.ini", "-p", "no:cacheprovider",
         "-q", "--tb=short", "--no-summary", "--record", str(record),
         # Four devices, so that cases with several can be run; those that need a number of their own start a process.
         env={"JAX_PLATFORMS": "cpu", "PATH": search_path(), "XLA_FLAGS": "--xla_force_host_platform_device_count=4"},

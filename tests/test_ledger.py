@@ -60,6 +60,26 @@ def test_a_shorter_recording_does_not_replace_a_longer_one(tmp_path, monkeypatch
     assert "has 2 releases and only 1 were run here" in capsys.readouterr().err
 
 
+def test_a_few_claims_are_recorded_beside_the_others(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(merge, "_DATA", tmp_path / "claims.json")
+    merge._DATA.write_text(merge.dump(merge.merge([OLD, NEW])))
+    before = json.loads(merge._DATA.read_text())
+    run = tmp_path / "run"
+    run.mkdir()
+    for one in (OLD, NEW):
+        few = record(one["jax"], hail="holds", rain="does not hold")
+        (run / f"{one['jax']}.json").write_text(json.dumps(few))
+    assert merge.main([str(run), "--some"]) == 0
+    after = json.loads(merge._DATA.read_text())
+    assert after["releases"] == before["releases"]
+    assert after["claims"]["hail"]["verdicts"] == "++"
+    assert after["claims"]["rain"]["verdicts"] == "--"
+    assert {n: c for n, c in before["claims"].items() if n != "rain"}.items() <= after["claims"].items()
+    (run / f"{NEW['jax']}.json").unlink()
+    assert merge.main([str(run), "--some"]) == 1
+    assert "must be run on the releases" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("newest", "code", "line"),
     [

@@ -1,7 +1,8 @@
 """Merges the records of several JAX releases into docs/_data/claims.json, and says what flipped.
 
-    python tests/claims/merge.py FOLDER [--newest]
+    python tests/claims/merge.py FOLDER [--some | --newest]
 
+With --some the records are of a few claims, and all other claims keep the verdicts that they have.
 With --newest nothing is merged: newest.json is compared with the last release in docs/_data/claims.json. What
 changed is written to changes.md in FOLDER, and is an error.
 """
@@ -102,10 +103,20 @@ def _compare(folder: Path) -> int:
     return int(bool(found))
 
 
-def _merge(folder: Path) -> int:
+def _merge(folder: Path, some: bool) -> int:
     paths = [path for path in folder.glob("*.json") if path.stem != "newest"]
     document = merge([json.loads(path.read_text("utf-8")) for path in paths])
-    had = len(json.loads(_DATA.read_text("utf-8"))["releases"]) if _DATA.exists() else 0
+    old = json.loads(_DATA.read_text("utf-8")) if _DATA.exists() else {"releases": [], "claims": {}}
+    had = len(old["releases"])
+    if some:
+        if [r["jax"] for r in document["releases"]] != [r["jax"] for r in old["releases"]]:
+            raise MergeError(
+                "a few claims must be run on the releases of docs/_data/claims.json, all of them: "
+                f"{', '.join(r['jax'] for r in old['releases'])}."
+            )
+        print(f"claims: {len(document['claims'])} recorded anew")
+        claims = dict(sorted({**old["claims"], **document["claims"]}.items()))
+        document = {"releases": old["releases"], "claims": claims}
     if len(paths) < had:
         raise MergeError(
             f"docs/_data/claims.json has {had} releases and only {len(paths)} were run here, so it stays as it is. "
@@ -123,7 +134,7 @@ def main(arguments: list[str]) -> int:
     """Write the document, or compare with it; return 1 when that failed or the newest JAX changed a claim."""
     folder = Path(arguments[0])
     try:
-        return _compare(folder) if "--newest" in arguments else _merge(folder)
+        return _compare(folder) if "--newest" in arguments else _merge(folder, "--some" in arguments)
     except MergeError as error:
         print(f"claims: {error}", file=sys.stderr)
         return 1
