@@ -35,6 +35,8 @@ def folded(*content):
     [
         nodes.section("", prose("end")),
         prose(" end", strong="Next:"),
+        # As MyST writes it:
+        nodes.paragraph("", "", nodes.Text(""), nodes.strong(text="Next:"), nodes.Text(" end")),
         *(box(kind) for kind in ("exercise", "predict", "takeaway", "question")),
     ],
 )

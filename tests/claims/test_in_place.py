@@ -130,7 +130,7 @@ def test_update_without_donation_copies():
 
 @pytest.mark.claim(
     "updates-inside-one-program-run-in-place",
-    "A loop of 100 updates of an intermediate array inside one jitted function needs less extra memory "
+    "A loop of 100 updates of an intermediate `float32` array inside one jitted function needs less extra memory "
     "than one copy of it.",
     seeds="S002-54",
 )

@@ -52,7 +52,9 @@ def _wrap(box: nodes.admonition, kind: str) -> None:
 def _ends(node: nodes.Node) -> bool:
     if isinstance(node, nodes.section | nodes.transition) or _box(node):
         return True
-    first = node.children[0] if isinstance(node, nodes.paragraph) and node.children else None
+    parts = node.children if isinstance(node, nodes.paragraph) else []
+    # MyST puts an empty text before a strong one.
+    first = next((part for part in parts if part.astext()), None)
     return isinstance(first, nodes.strong) and first.astext().startswith("Next")
 
 
