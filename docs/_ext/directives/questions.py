@@ -43,7 +43,7 @@ TOPICS = {
     "devices-sharding-processes": "Devices, sharding, threads and processes",
     "inputs-signatures": "Arguments and signatures",
     "training-loops": "Training loops",
-    "libraries": "Flax, Equinox and Optax",
+    "libraries": "Flax, Equinox, Optax and other frameworks",
     "gpus": "GPUs",
     "older-code": "Code written for older JAX",
     "notebooks-windows": "Notebooks and Windows",
