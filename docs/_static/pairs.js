@@ -26,7 +26,7 @@
       return [list, element("label", {}, element("span", { textContent: label }), list)];
     };
     const [first, firstLabel] = choice("First call", 0);
-    const [second, secondLabel] = choice("Second call", 8);
+    const [second, secondLabel] = choice("Second call", 3);
     const said = element("div", { className: "pairs-said" });
     said.setAttribute("role", "status");
     const buttons = Object.entries(GUESSES).map(([text, right]) => {

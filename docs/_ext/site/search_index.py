@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -15,7 +16,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
-from _ext import build
+from _ext import DOCS, build
 
 _SECTIONS = "_static/search/sections.js"
 # They list what other pages explain, and would be a third of the index.
@@ -70,10 +71,24 @@ def _short(row: list[str]) -> list[str]:
     """
     *others, text, code = row
     shown, rest = text[:_SHOWN], text[_SHOWN:]
-    said = {word.lower() for word in _NAMES.findall(shown)}
+    said = {word.lower() for word in _NAMES.findall(shown)} | _ignored()
     names = [name for name in _NAMES.findall(code) if _OF_JAX.search(name)]
     more = [word for word in (*names, *_NAMES.findall(rest)) if word.lower() not in said]
     return [*others, shown, " ".join(dict.fromkeys(word for word in more if len(word) > 2))]
+
+
+@cache
+def _ignored() -> frozenset[str]:
+    """Return the words that the search in the browser leaves out of a question and of the index.
+
+    Example:
+        >>> sorted(_ignored() & {"the", "for", "compile"})
+        ['the']
+    """
+    engine = (DOCS / "_static" / "search" / "engine.js").read_text("utf-8")
+    lists = [engine.partition(f"const {name} =")[2].partition(";")[0] for name in ("EMPTY", "PYTHON")]
+    empty, python = ({w for text in re.findall('"(.*?)"', one) for w in text.split()} for one in lists)
+    return frozenset(empty - python)
 
 
 def replace_search(app: Sphinx) -> None:

@@ -98,16 +98,14 @@ def _milliseconds(call: Call) -> list[float | None]:
 def calls() -> dict[str, _Run]:
     """Return calls of a function `f(x, n=1)`, whose `n` is static, by how they are written."""
     x, longer, whole = jnp.ones(4), jnp.ones(5), jnp.ones(4, jnp.int32)
-    single, double = np.ones(4, np.float32), np.ones(4)
+    double = np.ones(4)
     committed = jax.device_put(x, jax.devices()[0])
     mesh = jax.make_mesh((len(jax.devices()),), ("i",))
     split = jax.device_put(jnp.ones(4 * mesh.size), jax.NamedSharding(mesh, jax.P("i")))
     return {
         "f(jnp.ones(4))": lambda f: f(x),
-        "f(jnp.zeros(4))": lambda f: f(0 * x),
         "f(jnp.ones(5))": lambda f: f(longer),
         "f(jnp.ones(4, jnp.int32))": lambda f: f(whole),
-        "f(np.ones(4, np.float32))": lambda f: f(single),
         "f(np.ones(4))  # float64": lambda f: f(double),
         "f(1.0)": lambda f: f(1.0),
         "f(2.0)": lambda f: f(2.0),
@@ -123,7 +121,6 @@ def calls() -> dict[str, _Run]:
         'with jax.default_matmul_precision("highest"): f(jnp.ones(4))': lambda f: _under(
             jax.default_matmul_precision("highest"), f, x
         ),
-        "with jax.debug_nans(True): f(jnp.ones(4))": lambda f: _under(jax.debug_nans(True), f, x),
     }
 
 
