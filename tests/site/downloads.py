@@ -8,8 +8,10 @@ and in an interpreter of its own, are the Python file and the notebook without o
 from __future__ import annotations
 
 import argparse
+import builtins
 import os
 import subprocess
+import symtable
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -57,10 +59,29 @@ def problems(files: list[Path]) -> Iterator[str]:
             yield f"{file.name} holds what no reader should see: {', '.join(found)}"
         if ending.endswith("ipynb"):
             nbformat.validate(nbformat.reads(text, 4))
-        if ending == "py":
-            compile(text, file.name, "exec")
+        if ending == "py" and (missing := undefined(text, file.name)):
+            yield f"the Python file uses what it does not define: {', '.join(missing)}"
     if "ipynb" in by_ending:
         yield from notebook_problems(by_ending)
+
+
+def undefined(text: str, name: str) -> list[str]:
+    """Return the global names that a program uses and never defines."""
+    top = symtable.symtable(text, name, "exec")
+    tables, used = [top], set()
+    defined = {
+        symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()
+    }
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        symbols = table.get_symbols()
+        free = [
+            s for s in symbols if s.is_referenced() and (table is top or (s.is_global() and not s.is_local()))
+        ]
+        used |= {symbol.get_name() for symbol in free}
+        defined |= {s.get_name() for s in symbols if s.is_declared_global() and s.is_assigned()}
+    return sorted(used - defined - {*dir(builtins), "__file__", "__name__"})
 
 
 def notebook_problems(by_ending: dict[str, Path]) -> Iterator[str]:
