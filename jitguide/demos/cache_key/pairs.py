@@ -100,8 +100,9 @@ def calls() -> dict[str, _Run]:
     x, longer, whole = jnp.ones(4), jnp.ones(5), jnp.ones(4, jnp.int32)
     double = np.ones(4)
     committed = jax.device_put(x, jax.devices()[0])
-    mesh = jax.make_mesh((len(jax.devices()),), ("i",))
-    split = jax.device_put(jnp.ones(4 * mesh.size), jax.NamedSharding(mesh, jax.P("i")))
+    two = jax.devices()[:2]  # or the only one
+    mesh = jax.make_mesh((len(two),), ("i",), devices=two)
+    split = jax.device_put(x, jax.NamedSharding(mesh, jax.P("i")))
     return {
         "f(jnp.ones(4))": lambda f: f(x),
         "f(jnp.ones(5))": lambda f: f(longer),
@@ -117,7 +118,7 @@ def calls() -> dict[str, _Run]:
         "f(jnp.ones(4), n=2)": lambda f: f(x, n=2),
         "f(jnp.ones(4), n=3)": lambda f: f(x, n=3),
         "f(jax.device_put(jnp.ones(4), jax.devices()[0]))": lambda f: f(committed),
-        "f(split)  # over all devices": lambda f: f(split),
+        "f(split)  # over two devices": lambda f: f(split),
         'with jax.default_matmul_precision("highest"): f(jnp.ones(4))': lambda f: _under(
             jax.default_matmul_precision("highest"), f, x
         ),
