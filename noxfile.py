@@ -280,6 +280,18 @@ RELEASES = {
 }
 
 
+@nox.session(venv_backend="none", requires=["env"], default=False)
+def record(session: nox.Session) -> None:
+    """Measure this machine for the page that compares machines; `-- "8-core laptop"` names it, `--quick` takes seconds."""
+    name, *options = session.posargs or [f"{os.cpu_count()}-core CPU"]
+    file = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    if not file:
+        session.error('Name the machine first: nox -s record -- "8-core laptop".')
+    path = ROOT / "jitguide" / "_recording" / "machines" / f"{file}.json"
+    python(session, "-m", "jitguide", "record", path, "--name", name, *options)
+    print(f"\nWritten to {path.relative_to(ROOT)}. Commit it only if the machine did nothing else meanwhile.")
+
+
 @nox.session(default=False)
 def versions(session: nox.Session) -> None:
     """Run the claims on many releases of JAX and record them in docs/_data/claims.json.

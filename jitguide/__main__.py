@@ -1,4 +1,4 @@
-"""The command line: `python -m jitguide report` and `python -m jitguide explain`."""
+"""The command line: `python -m jitguide` with `report`, `explain` or `record`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jitguide import __version__, device_report, explain
+from jitguide import __version__, device_report, explain, record
 
 FOUND, UNKNOWN, USAGE = 0, 1, 2  # argparse itself exits with 2
 
 _DESCRIPTION = "Measure, watch and explain jax.jit."
 _EXPLAIN = "Explain an error, a warning or a log line of JAX."
 _REPORT = "Report versions, device, processor and settings, without naming a host, a user or a path."
+_RECORD = "Measure this machine in some minutes, and show it beside the recordings that come with the guide."
 _EXIT_CODES = "Exit codes: 0 done or explained, 1 the text is unknown, 2 the command cannot be carried out."
 _EXAMPLES = f"""examples:
   python -m jitguide explain traceback.txt
@@ -56,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FOUND
     if options.command == "explain":
         return _explain(options)
+    if options.command == "record":
+        return _record(options)
     parser.print_help(sys.stderr)
     return USAGE
 
@@ -63,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jitguide", description=_DESCRIPTION, epilog=_EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"jitguide {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="{report,explain}")
+    commands = parser.add_subparsers(dest="command", metavar="{report,explain,record}")
     report = commands.add_parser("report", help=_REPORT, description=_REPORT)
     explaining = commands.add_parser(
         "explain",
@@ -75,6 +78,10 @@ def _parser() -> argparse.ArgumentParser:
     explaining.add_argument(
         "source", nargs="?", default="-", help="a text file, or the text in quotes; - is standard input"
     )
+    recording = commands.add_parser("record", help=_RECORD, description=_RECORD, epilog=_EXIT_CODES)
+    recording.add_argument("file", nargs="?", type=Path, help="where to write the recording as JSON")
+    recording.add_argument("--name", default="here", help="what the machine is called (default: %(default)s)")
+    recording.add_argument("--quick", action="store_true", help="take seconds, with wider intervals")
     for command in (report, explaining):
         command.add_argument("--json", action="store_true", help="print JSON instead of text")
     return parser
@@ -90,6 +97,19 @@ def _explain(options: argparse.Namespace) -> int:
     found = explain(text)
     _print(found, options.json)
     return FOUND if found.found else UNKNOWN
+
+
+def _record(options: argparse.Namespace) -> int:
+    if options.file and (options.file.is_dir() or not options.file.absolute().parent.is_dir()):
+        return _fail(f"Cannot write {options.file}: name a file in a folder that exists.")
+    try:
+        found = record(name=options.name, quick=options.quick)
+        if options.file:
+            options.file.write_text(json.dumps(found.to_dict(), indent=1) + "\n", "utf-8")
+    except (OSError, RuntimeError) as error:
+        return _fail(f"{error}")
+    _write(f"{found.beside()}", sys.stdout, "\n")
+    return FOUND
 
 
 def _read(source: str, echo: Any) -> str:

@@ -64,7 +64,7 @@ def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str])
     assert main([]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "{report,explain}" in captured.err
+    assert "{report,explain,record}" in captured.err
     assert "Exit codes:" in captured.err
 
 

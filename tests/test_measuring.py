@@ -118,7 +118,7 @@ def test_every_function_of_jitguide_is_known_to_measure_or_not():
     measure = {
         name for name, source in zip(sorted(functions), sources, strict=True) if measuring_cells(source)
     }
-    assert measure == {"compare", "phases", "scaling", "peaks", "roofline"}
+    assert measure == {"compare", "phases", "scaling", "peaks", "roofline", "record"}
     assert functions - measure <= others
 
 

@@ -22,6 +22,7 @@ from jitguide import (
     Phases,
     Ratio,
     Reason,
+    Recording,
     Roofline,
     Scaling,
     Stages,
@@ -37,6 +38,7 @@ from jitguide import (
     explain,
     peaks,
     phases,
+    record,
     roofline,
     scaling,
     stages,
@@ -101,6 +103,7 @@ assert_type(roofline(scale, x), Roofline)
 assert_type(roofline(scale, x).copy_ratio, Ratio)
 assert_type(peaks(quick=True), Peaks)
 assert_type(device_report(), DeviceReport)
+assert_type(record(name="mine", quick=True), Recording)
 number: int = explain("JAX arrays are immutable").title  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
 with expect_error(TypeError, ValueError) as caught:
     jax.jit(scale)(None)

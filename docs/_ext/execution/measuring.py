@@ -22,7 +22,7 @@ from . import notebooks
 _CLOCKS = frozenset({"time", "timeit", "cProfile", "profile"})
 _HARMLESS = frozenset({"sleep", "strftime", "gmtime", "localtime"})  # of these modules
 _OTHER_PROCESSES = frozenset({"subprocess", "multiprocessing"})
-_INSTRUMENTS = frozenset({"compare", "phases", "scaling", "peaks", "roofline"})
+_INSTRUMENTS = frozenset({"compare", "phases", "scaling", "peaks", "roofline", "record"})
 _ATTRIBUTES = frozenset(
     {"profiler", "run_line_magic", "run_cell_magic", "ru_utime", "ru_stime"}
 )  # of any object

@@ -1,0 +1,138 @@
+"""What `record` returns: the numbers of one machine, and where they come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from typing import Any
+
+from jitguide._display import AsData, Displayed, Table, duration
+from jitguide._hardware.peaks import rate, rates
+from jitguide._recording.experiments import Row
+from jitguide._timing.statistics import Ratio
+
+FORMAT = 1
+# Without these nobody can tell what a number means.
+_PROVENANCE = ("jax", "jaxlib", "platform", "device_kind", "device_count", "cpu", "cores", "settings")
+_UNITS = {"speedup", "ratio", "s", "B/s", "FLOP/s", "runs"}
+_AGAIN = "Make it again with `python -m jitguide record FILE`."
+
+
+@dataclass(frozen=True, repr=False)
+class Recording(Displayed, AsData):
+    """The numbers of one machine.
+
+    Attributes:
+        name: What the machine is called in tables.
+        date: Day of the measurement, year-month-day.
+        machine: What `device_report` says of it.
+        rows: The measured numbers; times are in seconds.
+        seconds: How long measuring took.
+        quick: Whether it was the short form, whose intervals are wider.
+    """
+
+    name: str
+    date: str
+    machine: Mapping[str, Any]
+    rows: tuple[Row, ...]
+    seconds: float
+    quick: bool
+
+    def beside(self, *others: Recording) -> SideBySide:
+        """Return a table with a column for this machine and one for each of the others.
+
+        Args:
+            *others: Recordings; those that come with the guide if left out.
+        """
+        return SideBySide((self, *(others or shipped())))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the recording as data that `json.dumps` accepts; times are in seconds."""
+        return {"format": FORMAT, **super().to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Recording:
+        """Return the recording that `to_dict` made.
+
+        Raises:
+            ValueError: Something is missing or of the wrong kind; the message names it.
+        """
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError(f"This is no recording of format {FORMAT}. {_AGAIN}")
+        if missing := [field.name for field in fields(cls) if field.name not in data]:
+            raise ValueError(f"The recording lacks {', '.join(missing)}. {_AGAIN}")
+        machine = data["machine"]
+        if unknown := [
+            key for key in _PROVENANCE if not isinstance(machine, dict) or machine.get(key) is None
+        ]:
+            raise ValueError(f"The recording doesn't say on what it was made: {', '.join(unknown)}. {_AGAIN}")
+        rows = tuple(map(_row, data["rows"] or [None]))
+        return cls(**{field.name: data[field.name] for field in fields(cls)} | {"rows": rows})
+
+    def _table(self) -> Table:
+        return SideBySide((self,))._table()
+
+
+def _row(data: Any) -> Row:
+    try:
+        row = Row(**data)
+    except TypeError:
+        raise ValueError(
+            f"A row of the recording has other fields than a row has: {data!r:.80}. {_AGAIN}"
+        ) from None
+    bounds = [n for n in (row.low, row.high) if n is not None]
+    if row.unit not in _UNITS or not all(isinstance(n, (int, float)) for n in (row.value, *bounds)):
+        raise ValueError(f"A row of the recording has an unknown unit, or no numbers: {data!r:.80}. {_AGAIN}")
+    return row
+
+
+def shipped() -> tuple[Recording, ...]:
+    """Return the recordings that come with the guide, by name."""
+    folder = files("jitguide").joinpath("_recording/machines")
+    texts = [path.read_text("utf-8") for path in folder.iterdir() if path.name.endswith(".json")]
+    return tuple(sorted((Recording.from_dict(json.loads(text)) for text in texts), key=lambda one: one.name))
+
+
+@dataclass(frozen=True, repr=False)
+class SideBySide(Displayed):
+    """Several recordings in one table, a column each."""
+
+    recordings: tuple[Recording, ...]
+
+    def _table(self) -> Table:
+        header = ["", *(one.name for one in self.recordings)]
+        found = [{(row.group, row.what): row for row in one.rows} for one in self.recordings]
+        groups: dict[str, list[str]] = {}
+        for one in self.recordings:
+            for row in one.rows:
+                if row.what not in groups.setdefault(row.group, []):
+                    groups[row.group].append(row.what)
+        lines: list[list[str]] = []
+        for group, members in groups.items():
+            lines.append([group, *([""] * len(found))])
+            lines += [[f"  {what}", *(_shown(rows.get((group, what))) for rows in found)] for what in members]
+        return Table(header, lines, numeric=range(1, len(header)), notes=[*map(_made_on, self.recordings)])
+
+
+def _made_on(one: Recording) -> str:
+    machine, short = one.machine, ", the short form" if one.quick else ""
+    settings = "".join(f", {name}={value}" for name, value in machine["settings"].items())
+    return (
+        f"{one.name}: {machine['device_count']} × {machine['device_kind']} ({machine['platform']}), {machine['cpu']}, "
+        f"{machine['cores']} cores, JAX {machine['jax']}, {one.date}{short}{settings}."
+    )
+
+
+def _shown(row: Row | None) -> str:
+    if row is None:
+        return "not measured"
+    bounds = None if row.low is None or row.high is None else (row.low, row.high)
+    if row.unit == "speedup" and bounds:
+        return f"{Ratio(row.value, *bounds)!r}"
+    if row.unit in ("B/s", "FLOP/s"):
+        return rates(*bounds, row.unit) if bounds else rate(row.value, row.unit)
+    if row.unit == "s":
+        return duration(row.value)
+    return f"{row.value:.2f} ({bounds[0]:.2f}–{bounds[1]:.2f})" if bounds else f"{row.value:.2g}"
