@@ -19,7 +19,7 @@ FOUND, UNKNOWN, USAGE = 0, 1, 2  # argparse itself exits with 2
 _DESCRIPTION = "Measure, watch and explain jax.jit."
 _EXPLAIN = "Explain an error, a warning or a log line of JAX."
 _REPORT = "Report versions, device, processor and settings, without naming a host, a user or a path."
-_RECORD = "Measure this machine in some minutes, and show it beside the recordings that come with the guide."
+_RECORD = "Measure this machine in a few minutes, and show it beside the recordings that come with the guide."
 _EXIT_CODES = "Exit codes: 0 done or explained, 1 the text is unknown, 2 the command cannot be carried out."
 _EXAMPLES = f"""examples:
   python -m jitguide explain traceback.txt

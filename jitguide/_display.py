@@ -157,12 +157,16 @@ class Table:
 
     def html(self) -> str:
         """Return the table as an HTML fragment."""
+        return panel(self.grid())
+
+    def grid(self) -> str:
+        """Return the table as HTML without the frame, for a view of several tables."""
         head = "".join(self._cell("th", i, c, ' scope="col"') for i, c in enumerate(self.header))
         body = "".join(f"<tr>{self._row(row)}</tr>" for row in self.rows)
         caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
         below = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         grid = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return panel(grid + below)
+        return grid + below
 
     def _row(self, row: Sequence[object]) -> str:
         first, *rest = row

@@ -44,7 +44,7 @@ class Effort:
     quick: bool
 
 
-QUICK = Effort(0.05, (10, 10**3, 10**5, 10**7), 1, quick=True)
+QUICK = Effort(0.15, (10, 10**3, 10**5, 10**7), 1, quick=True)
 THOROUGH = Effort(1.0, tuple(10**n for n in range(1, 8)), 5, quick=False)
 
 
@@ -53,7 +53,7 @@ class Row(AsData):
     """One measured number.
 
     Attributes:
-        group: The question that it belongs to.
+        group: The question that it answers.
         what: What was measured.
         unit: "speedup", "ratio", "s", "B/s", "FLOP/s" or "runs".
         value: The number.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from importlib.resources import files
 from typing import Any
 
-from jitguide._display import AsData, Displayed, Table, duration
+from jitguide._display import AsData, Table, duration, escape, panel
 from jitguide._hardware.peaks import rate, rates
 from jitguide._recording.experiments import Row
 from jitguide._timing.statistics import Ratio
@@ -21,7 +21,7 @@ _AGAIN = "Make it again with `python -m jitguide record FILE`."
 
 
 @dataclass(frozen=True, repr=False)
-class Recording(Displayed, AsData):
+class Recording(AsData):
     """The numbers of one machine.
 
     Attributes:
@@ -71,8 +71,11 @@ class Recording(Displayed, AsData):
         rows = tuple(map(_row, data["rows"] or [None]))
         return cls(**{field.name: data[field.name] for field in fields(cls)} | {"rows": rows})
 
-    def _table(self) -> Table:
-        return SideBySide((self,))._table()
+    def __repr__(self) -> str:
+        return repr(SideBySide((self,)))
+
+    def _repr_html_(self) -> str:
+        return SideBySide((self,))._repr_html_()
 
 
 def _row(data: Any) -> Row:
@@ -96,24 +99,39 @@ def shipped() -> tuple[Recording, ...]:
 
 
 @dataclass(frozen=True, repr=False)
-class SideBySide(Displayed):
-    """Several recordings in one table, a column each."""
+class SideBySide:
+    """Several recordings, a column each, in one table for each question."""
 
     recordings: tuple[Recording, ...]
 
-    def _table(self) -> Table:
-        header = ["", *(one.name for one in self.recordings)]
+    def __repr__(self) -> str:
+        return "\n\n".join([*(table.text() for table in self._tables()), "\n".join(self._origins())])
+
+    def _repr_html_(self) -> str:
+        origins = "".join(f"<p>{escape(line)}</p>" for line in self._origins())
+        return panel("".join(table.grid() for table in self._tables()) + origins)
+
+    def _tables(self) -> list[Table]:
         found = [{(row.group, row.what): row for row in one.rows} for one in self.recordings]
         groups: dict[str, list[str]] = {}
         for one in self.recordings:
             for row in one.rows:
                 if row.what not in groups.setdefault(row.group, []):
                     groups[row.group].append(row.what)
-        lines: list[list[str]] = []
-        for group, members in groups.items():
-            lines.append([group, *([""] * len(found))])
-            lines += [[f"  {what}", *(_shown(rows.get((group, what))) for rows in found)] for what in members]
-        return Table(header, lines, numeric=range(1, len(header)), notes=[*map(_made_on, self.recordings)])
+        names = [one.name for one in self.recordings]
+        columns = range(1, len(names) + 1)
+        return [
+            Table(
+                ["measured", *names],
+                [[what, *(_shown(rows.get((group, what))) for rows in found)] for what in members],
+                numeric=columns,
+                title=group,
+            )
+            for group, members in groups.items()
+        ]
+
+    def _origins(self) -> list[str]:
+        return list(map(_made_on, self.recordings))
 
 
 def _made_on(one: Recording) -> str:
