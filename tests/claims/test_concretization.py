@@ -50,7 +50,7 @@ def test_bool_error_is_a_concretization_error():
 
 @pytest.mark.claim(
     "concretization-error-names-the-argument",
-    "The error names the function, and the argument that the needed value depends on.",
+    "Under jit the error names the function, and the argument that the needed value depends on.",
     seeds="S000-29",
 )
 def test_concretization_error_names_the_argument():

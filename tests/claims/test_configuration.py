@@ -42,8 +42,8 @@ def python(code, **environment):
 
 @pytest.mark.claim(
     "settings-that-change-programs-are-in-the-key",
-    "Settings that change the program are part of the key: matrix precision, rank promotion, dtype "
-    "promotion and 64-bit types each trace again, and the way back hits.",
+    "These settings are part of the key: matrix precision, rank promotion, dtype promotion and 64-bit types "
+    "each trace again, and the way back hits.",
     seeds="S002-44 S002-84",
 )
 @pytest.mark.parametrize(

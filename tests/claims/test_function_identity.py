@@ -222,7 +222,7 @@ def test_jit_of_a_fresh_grad_recompiles():
 
 @pytest.mark.claim(
     "fresh-static-function-recompiles",
-    "A function passed as a static argument is compared by identity: a fresh lambda compiles each time.",
+    "A fresh lambda passed as a static argument compiles each time.",
     seeds="S004-31",
 )
 def test_fresh_static_function_recompiles():

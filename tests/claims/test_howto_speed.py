@@ -79,8 +79,7 @@ class Model:
 
 @pytest.mark.claim(
     "function-in-a-static-field-is-compared-by-identity",
-    "A function in a static field of a container is compared by identity: a model made again with a new "
-    "lambda compiles again, with the same function it hits.",
+    "A model made again with a new lambda in a static field compiles again; with the same function it hits.",
 )
 def test_function_in_a_static_field_is_compared_by_identity(counted):
     predict = jax.jit(lambda model, x: model.activation(model.weights * x))

@@ -203,7 +203,7 @@ def test_prints_in_branches(capsys):
 
 @pytest.mark.claim(
     "prints-in-loop-bodies",
-    "A `print` in the body of `fori_loop` shows a tracer once; `jax.debug.print` shows each iteration.",
+    "A `print` in the body of `fori_loop` shows a tracer while JAX traces; `jax.debug.print` shows each iteration.",
 )
 def test_prints_in_loop_bodies(capsys):
     def body(i, x):
@@ -403,8 +403,7 @@ def test_hash_by_content_does_not_allow_changes():
 
 @pytest.mark.claim(
     "plain-dataclass-is-refused-as-static",
-    "A dataclass that is not frozen cannot be hashed, so it is refused as a static argument with a "
-    "`ValueError`.",
+    "An instance of a plain `@dataclass` cannot be hashed, so it is refused as a static argument with a `ValueError`.",
 )
 def test_plain_dataclass_is_refused_as_static():
     @dataclass

@@ -145,7 +145,7 @@ def test_iterator_argument_and_iterator_in_a_loop_differ():
 
 @pytest.mark.claim(
     "checking-leaks-raises-at-the-leak",
-    "Under `jax.checking_leaks()` the leak itself raises, not the later use.",
+    "Under `jax.checking_leaks()` the jitted call that leaks raises, not the later use.",
 )
 def test_checking_leaks_raises_at_the_leak():
     kept = []

@@ -197,8 +197,8 @@ def test_arrays_cannot_be_static(case):
 
 @pytest.mark.claim(
     "where-replaces-mask-assignment",
-    "`jnp.where` with three arguments does the work of a masked assignment with static shapes, eagerly and "
-    "under jit.",
+    "`jnp.where` with three arguments does the work of a masked assignment of the same dtype, with static "
+    "shapes, eagerly and under jit.",
     seeds="S002-66 S002-10",
 )
 def test_where_replaces_mask_assignment():
