@@ -121,7 +121,7 @@ def test_no_icon_font_is_left():
 
 
 def test_the_index_of_the_search_is_small():
-    assert packed(HTML / "_static/search/sections.js") <= 160
+    assert packed(HTML / "_static/search/sections.js") <= 150
 
 
 def test_every_cited_claim_has_a_small_file():

@@ -18,6 +18,7 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 
 from _ext import DOCS, build
 
+VERSION = 2  # of the rows that are kept of each page
 _SECTIONS = "_static/search/sections.js"
 _QUESTIONS = "questions-answered-here"
 # They list what other pages explain, and would be a third of the index.
