@@ -80,6 +80,23 @@ assert x.at[i].add(10).tolist() == [0, 11, 12]
 assert x.at[i].get(mode="fill", fill_value=0).tolist() == [1, 2, 0]
 assert x[jnp.array([1, 2, -1])].tolist() == [1, 2, 2]
 """,
+    "top-k-of-tracer": """
+f = jax.jit(lambda x, k: jnp.where(jnp.arange(3) < k, jax.lax.top_k(x, 3)[0], 0.0))
+assert f(jnp.arange(5.0), 2).tolist() == [4, 3, 0]
+""",
+    "segments-from-values": """
+group = jnp.array([0, 1, 2])
+assert jax.ops.segment_sum(jnp.ones(3), group, num_segments=2).tolist() == [1, 1]
+""",
+    "tree-in-where": """
+x, y = {"a": jnp.zeros(2)}, {"a": jnp.ones(2)}
+assert jax.jit(lambda c: jax.lax.cond(c, lambda: x, lambda: y))(False)["a"].tolist() == [1, 1]
+""",
+    "padded-with-minus-one": """
+table = jnp.arange(1.0, 5.0)
+assert table[jnp.array([4])].tolist() == [4]
+assert table.at[jnp.array([4])].get(mode="fill", fill_value=0).tolist() == [0]
+""",
     "unhashable-static-argument": """
 f = jax.jit(lambda x, n: x * n[0], static_argnames="n")
 x = jnp.array([200], jnp.uint8)

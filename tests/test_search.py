@@ -85,3 +85,16 @@ def test_each_section_has_its_own_text_and_code():
         ["a/page", "", "Outer", "", "shallow", ""],
         ["a/page", "inner", "Outer", "Inner", "deep.", "f(1)"],
     ]
+
+
+def test_a_question_leads_to_its_answer():
+    link = nodes.reference("", "Keys in a loop", internal=True, refid="keys")
+    asked = nodes.paragraph("", "", nodes.Text("Why is the noise the same?"), nodes.Text(" → "), link)
+    questions = section(
+        "Questions", nodes.bullet_list("", nodes.list_item("", asked)), name="questions-answered-here"
+    )
+    document = new_document("page")
+    document += section("Random keys", questions, name="top")
+    assert search_index.rows(document, "a/page") == [
+        ["a/page", "keys", "Random keys", "Why is the noise the same?", "", ""]
+    ]

@@ -30,4 +30,5 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("env-updated", found.outdated, priority=900)  # after all that brings facts
     app.connect("html-page-context", found.show)
     app.connect("build-finished", found.finish)
-    return build.PARALLEL_SAFE
+    # With other rows, the pages that an earlier build has read are read again.
+    return {"env_version": search_index.VERSION, **build.PARALLEL_SAFE}

@@ -18,27 +18,45 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 
 from _ext import DOCS, build
 
+VERSION = 2  # of the rows that are kept of each page
 _SECTIONS = "_static/search/sections.js"
+_QUESTIONS = "questions-answered-here"
 # They list what other pages explain, and would be a third of the index.
 _LEFT_OUT = ("claims", "five-tutorials", "questions", "what-changed")
 _NAMES = re.compile(r"[A-Za-z_][\w.]*\w")
 _OF_JAX = re.compile(r"^(?:jax|jnp|lax|np|jitguide)\.|[a-z][A-Z]")
-_SHOWN = 200  # letters of a section that an excerpt can show
+_SHOWN = 150  # letters of a section that an excerpt can show
 # What a reader of a page does not read as its text.
 _SKIPPED = (nodes.comment, nodes.raw, nodes.substitution_definition, nodes.target)
 
 
 def rows(doctree: nodes.document, page: str) -> list[list[str]]:
-    """Return for each section of a page: page, anchor, the page's title, its own title, its text, its code."""
+    """Return for each section of a page: page, anchor, the page's title, its own title, its text, its code.
+
+    A question that the page answers has a row of its own, which leads to the answer.
+    """
     found, page_title = [], ""
     for section in doctree.findall(nodes.section):
         title = next((child.astext() for child in section if isinstance(child, nodes.title)), "")
         top = not isinstance(section.parent, nodes.section)
         page_title = title if top else page_title
+        if _QUESTIONS in section["ids"]:
+            found += [[page, anchor, page_title, asked, "", ""] for asked, anchor in _asked(section)]
+            continue
         text, code = _own(section)
         if text or code:
             anchor = "" if top else section["ids"][0]
             found.append([page, anchor, page_title, "" if top else title, " ".join(text), "\n".join(code)])
+    return found
+
+
+def _asked(section: nodes.section) -> list[tuple[str, str]]:
+    """Return the questions of a list, each with the anchor of its answer."""
+    found = []
+    for item in section.findall(nodes.list_item):
+        *_, answer = item.findall(nodes.reference)
+        question = item.astext().removesuffix(answer.astext()).removesuffix(" → ")
+        found.append((question, answer["refid"]))
     return found
 
 
@@ -67,10 +85,11 @@ def _short(row: list[str]) -> list[str]:
         >>> _short(["p", "", "Page", "", "Call f.", "y = jnp.ones(3)\nraise NoError"])[-2:]
         ['Call f.', 'jnp.ones NoError']
         >>> [len(part) for part in _short(["p", "", "Page", "", "word other " * 99, ""])[-2:]]
-        [200, 0]
+        [147, 0]
     """
     *others, text, code = row
-    shown, rest = text[:_SHOWN], text[_SHOWN:]
+    end = len(text) if len(text) <= _SHOWN else max(text.rfind(" ", 0, _SHOWN), 0)
+    shown, rest = text[:end], text[end:]
     said = {word.lower() for word in _NAMES.findall(shown)} | _ignored()
     names = [name for name in _NAMES.findall(code) if _OF_JAX.search(name)]
     more = [word for word in (*names, *_NAMES.findall(rest)) if word.lower() not in said]

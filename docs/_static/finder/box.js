@@ -50,6 +50,11 @@
       "ul",
       items.map(([title, href]) => element("li", element("a", rich(title), { href }))),
     );
+  const searchFor = (text) => {
+    const lines = text.trim().split("\n");
+    const query = encodeURIComponent(lines[lines.length - 1].trim().slice(0, 200));
+    return element("p", element("a", "Search the guide for it", { href: `${root}search.html?q=${query}` }));
+  };
   const linkOf = (one) => [one.title, one.key ? address(INDEX, one.key) : address(one.page)];
 
   function show() {
@@ -63,7 +68,11 @@
     }
     const near = GuideErrors.symptom(text);
     if (near.length)
-      return answer.replaceChildren(element("p", "These fit what you describe:"), list(near.map(linkOf)));
+      return answer.replaceChildren(
+        element("p", "These fit what you describe:"),
+        list(near.map(linkOf)),
+        searchFor(text),
+      );
     const own = found.foreign && found.raised;
     const said = own
       ? [
@@ -71,8 +80,8 @@
           element("code", found.raised),
           " from elsewhere. Read its own message.",
         ]
-      : ["Nothing in the catalogue fits. Paste the last lines of the traceback, or use the search."];
-    answer.replaceChildren(element("p", said));
+      : ["Nothing in the catalogue fits. Paste the last lines of the traceback, or describe it in other words."];
+    answer.replaceChildren(element("p", said), searchFor(text));
   }
 
   let waiting = 0;

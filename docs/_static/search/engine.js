@@ -101,7 +101,7 @@ const GuideSearch = (() => {
           terms: hit.terms,
           sections: [section],
         });
-      else {
+      else if (page.sections.every((one) => one.anchor !== section.anchor)) {
         page.sections.push(section);
         page.score += hit.score * 0.5 ** page.sections.length;
       }
