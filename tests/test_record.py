@@ -43,8 +43,8 @@ def test_a_recording_is_the_same_after_json():
 @pytest.mark.parametrize(
     ("data", "part"),
     [
-        ([], "no recording of format 1"),
-        (changed(format=2), "no recording of format 1"),
+        ([], "not a recording of format 1"),
+        (changed(format=2), "not a recording of format 1"),
         ({"format": 1, "name": "x"}, "lacks date, machine, rows"),
         *((changed(machine=without(part)), f"made: {part}.") for part in MACHINE),
         (changed(machine=MACHINE | {"jax": None}), "made: jax."),

@@ -195,7 +195,7 @@ def precision(effort: Effort) -> Iterator[Row]:
 
 
 def repeats(_: Effort) -> Iterator[Row]:
-    """Count how many runs of one program give the bits of the first."""
+    """Count how many runs of a compiled function give the bits of the first."""
     x = jax.random.normal(jax.random.key(2), (2**18,))
     where = jax.random.randint(jax.random.key(3), x.shape, 0, 16)
     programs = {

@@ -14,7 +14,7 @@ from jitguide._recording.experiments import Row
 from jitguide._timing.statistics import Ratio
 
 FORMAT = 1
-# Without these nobody can tell what a number means.
+# Without these, a number means nothing.
 _PROVENANCE = ("jax", "jaxlib", "platform", "device_kind", "device_count", "cpu", "cores", "settings")
 _UNITS = {"speedup", "ratio", "s", "B/s", "FLOP/s", "runs"}
 _AGAIN = "Make it again with `python -m jitguide record FILE`."
@@ -27,7 +27,7 @@ class Recording(AsData):
     Attributes:
         name: What the machine is called in tables.
         date: Day of the measurement, year-month-day.
-        machine: What `device_report` says of it.
+        machine: What `device_report` reports of it.
         rows: The measured numbers; times are in seconds.
         seconds: How long measuring took.
         quick: Whether it was the short form, whose intervals are wider.
@@ -60,7 +60,7 @@ class Recording(AsData):
             ValueError: Something is missing or of the wrong kind; the message names it.
         """
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ValueError(f"This is no recording of format {FORMAT}. {_AGAIN}")
+            raise ValueError(f"This is not a recording of format {FORMAT}. {_AGAIN}")
         if missing := [field.name for field in fields(cls) if field.name not in data]:
             raise ValueError(f"The recording lacks {', '.join(missing)}. {_AGAIN}")
         machine = data["machine"]
