@@ -242,6 +242,17 @@ def downloads(session: nox.Session) -> None:
     python(session, ROOT / "tests" / "site" / "downloads.py", HTML, "--all")
 
 
+@nox.session(default=False)
+def browser(session: nox.Session) -> None:
+    """Look at the built site in Chromium: every page, wide and on a phone, and every part that answers a click or a key."""
+    need_site(session)
+    session.install("-q", "-c", CONSTRAINTS, *group("browser"))
+    workers = [] if session.posargs else ["-n", "2", "--dist", "worksteal"]
+    # A configuration of its own: neither JAX nor Sphinx is needed, and the other tests' fixtures are not.
+    options = ["-c", "tests/browser/pytest.ini", "-p", "no:cacheprovider"]
+    session.run("python", "-m", "pytest", "tests/browser", *options, *workers, *session.posargs)
+
+
 def need_site(session: nox.Session) -> None:
     """Stop with one sentence where there is nothing to check."""
     if not HTML.joinpath("index.html").exists():
@@ -429,7 +440,9 @@ def lock(session: nox.Session) -> None:
     """Renew constraints.txt: the versions that the guide is tested with; `-- --keep` only adds what is missing."""
     session.install(*group("lock"))
     groups = [
-        word for name in ("docs", "tests", "ecosystem", "lint", "package") for word in ("--group", name)
+        word
+        for name in ("docs", "tests", "ecosystem", "browser", "lint", "package")
+        for word in ("--group", name)
     ]
     upgrade = [] if "--keep" in session.posargs else ["--upgrade"]
     session.run(
@@ -450,7 +463,7 @@ CONSTRAINTS_HEAD = (
 CI = {
     "first": [
         "lint & package & lowest -- --quick", "tests -- --full", "docs -- --fresh", "docs -- -b epub",
-        "docs -- -b singlehtml", "doctest", "linkcheck", "site", "bench -- --quick",
+        "docs -- -b singlehtml", "doctest", "linkcheck & browser", "site", "bench -- --quick",
     ],
     "second": ["tests", "docs -- --fresh", "site -- --quick"],
     "lowest": ["lowest"],

@@ -8,7 +8,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
-from . import metadata, scripts, search_index, style, theme_fixes, updates
+from . import metadata, scripts, search_index, strict, style, theme_fixes, updates
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
@@ -21,6 +21,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("build-finished", theme_fixes.remove_icon_library)
     app.connect("html-page-context", metadata.tell)
     app.connect("html-page-context", scripts.add)
+    app.connect("html-page-context", strict.offer)
     app.connect("html-page-context", style.name)
     app.connect("build-finished", style.write, priority=900)  # after all that writes files
     app.add_builder(updates.SiteBuilder, override=True)

@@ -1,0 +1,192 @@
+"""Each interactive part, by mouse and by keyboard, as a reader meets it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pages import HTML, PHONE
+from playwright.sync_api import Page, expect
+
+HIDDEN_STAGES = "learn/from-python-to-machine-code.html"
+
+
+def press(page: Page, selector: str, how: str) -> None:
+    """Click the first element, or focus it and press Enter."""
+    found = page.locator(selector).first
+    found.scroll_into_view_if_needed()
+    if how == "mouse":
+        found.click()
+    else:
+        found.focus()
+        page.keyboard.press("Enter")
+
+
+by_both = pytest.mark.parametrize("how", ["mouse", "keyboard"])
+
+
+@by_both
+def test_a_mark_shows_its_proof_in_place_and_lets_go(visit, how):
+    with visit("learn/shapes.html") as page:
+        press(page, "a.claim-link", how)
+        proof = page.locator("aside.proof")
+        expect(proof).to_be_visible()
+        expect(proof.locator(".proof-verdicts li").first).to_contain_text(re.compile(r"\d+\.\d+"))
+        expect(proof.locator("pre")).to_contain_text("assert")
+        if how == "mouse":
+            proof.get_by_role("button", name="Close").click()
+        else:
+            page.keyboard.press("Escape")
+        expect(proof).to_have_count(0)
+        expect(page.locator("a.claim-link").first).to_be_focused()
+
+
+def test_a_mark_without_scripts_leads_to_the_claim(browser, address):
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{address}/learn/shapes.html")
+        page.locator("a.claim-link").first.click()
+        expect(page).to_have_url(re.compile(r"/about/claims-[\w-]+\.html#claim-[\w-]+$"))
+
+
+@pytest.mark.parametrize("name", ["index.html", "howto/index.html", "reference/errors.html"])
+def test_the_error_box_answers(visit, name):
+    with visit(name) as page:
+        box = page.locator(".error-finder textarea")
+        box.fill(
+            "jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]."
+        )
+        answer = page.locator(".error-finder-answer")
+        expect(answer).to_contain_text("Cause:")
+        expect(answer).to_contain_text("Fix:")
+        page.keyboard.press("Tab")  # the answer is reached from the box
+        assert page.evaluate("document.activeElement.closest('.error-finder') !== null")
+        box.fill("KeyError: 'weights'")
+        expect(answer).to_contain_text("not look like an error of JAX")
+        box.fill("it recompiles at every call")
+        expect(answer.get_by_role("link").first).to_be_visible()
+        box.fill("")
+        expect(answer).to_be_empty()
+
+
+@by_both
+def test_the_search_finds_while_one_types(visit, how):
+    with visit("learn/shapes.html") as page:
+        if how == "mouse":
+            page.locator("button.search-button-field:visible, button.search-button:visible").first.click()
+        else:
+            page.keyboard.press("/")
+        page.keyboard.type("recompilation")
+        first = page.locator("dialog a.guide-search-page").first
+        expect(first).to_be_visible()
+        expect(page.locator("dialog .guide-results")).to_contain_text("recompile")
+        if how == "mouse":
+            first.click()
+        else:
+            page.keyboard.press("ArrowDown")
+            expect(first).to_be_focused()
+            page.keyboard.press("Enter")
+        expect(page).not_to_have_url(re.compile("learn/shapes"))
+
+
+def test_the_search_page_answers_a_link(visit):
+    with visit("search.html?q=UnexpectedTracerError") as page:
+        expect(page.locator("a.guide-search-page").first).to_be_visible()
+
+
+@by_both
+def test_two_calls_are_compared(visit, how):
+    with visit("reference/cache-key.html") as page:
+        if how == "mouse":
+            page.locator(".pairs-choose select").nth(1).select_option(index=5)
+        else:
+            page.locator(".pairs-choose select").nth(1).focus()
+            page.keyboard.press("ArrowDown")
+        press(page, ".pairs-guess button", how)
+        said = page.locator(".pairs-said")
+        expect(said).to_contain_text("of 1 guesses right")
+        expect(said.locator("table tr")).to_have_count(4)
+        press(page, "button.pairs-other", how)
+        expect(said).to_be_empty()
+
+
+def test_the_table_of_pairs_stands_without_scripts(browser, address):
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{address}/reference/cache-key.html")
+        page.locator(".call-pairs summary").first.click()
+        expect(page.locator(".call-pairs table").first).to_be_visible()
+
+
+@by_both
+def test_a_line_of_the_stages_lights_its_kin(visit, how):
+    with visit(HIDDEN_STAGES, 1500) as page:
+        view = page.locator(".jgs").first
+        line = view.locator("[data-eq]").first
+        line.scroll_into_view_if_needed()
+        if how == "mouse":
+            line.click()
+        else:
+            view.locator("[data-eq][tabindex], [data-eq] a").first.focus()
+        assert view.locator(".on").count() >= 2
+        page.keyboard.press("Escape")
+
+
+def test_no_pane_of_the_stages_is_cut_on_a_wide_screen(visit):
+    pages = [path for path in HTML.rglob("*.html") if 'class="jgs"' in path.read_text("utf-8")]
+    assert pages
+    for path in pages:
+        with visit(path.relative_to(HTML).as_posix(), 1500) as page:
+            cut = page.evaluate("""() => [...document.querySelectorAll(".jgs-t")]
+              .filter((e) => e.checkVisibility({ contentVisibilityAuto: true }) && e.scrollWidth > e.clientWidth + 1)
+              .map((e) => `${e.getAttribute("aria-label")}: ${e.scrollWidth} in ${e.clientWidth}`)""")
+            assert cut == []
+
+
+@by_both
+def test_code_is_copied(visit, browser, how):
+    with visit("learn/shapes.html") as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        block = page.locator(".cell_input").first
+        block.hover()
+        press(page, ".code-tools button", how)
+        expect(page.locator(".program-said").first).to_contain_text("lines copied")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith("import jax\n")
+
+
+@by_both
+def test_an_answer_folds_and_unfolds(visit, how):
+    with visit("learn/shapes.html") as page:
+        answer = page.locator("details.guide-answer").first
+        expect(answer.locator("pre").first).to_be_hidden()
+        press(page, "details.guide-answer > summary", how)
+        expect(answer.locator("pre").first).to_be_visible()
+
+
+@by_both
+def test_the_mode_is_chosen_and_kept(visit, address, how):
+    with visit("index.html") as page:
+        for mode in ("dark", "light", "auto", "dark"):
+            press(page, "button.theme-switch-button:visible", how)
+            choice = page.locator(f".dropdown-menu.show [data-mode={mode}]").first
+            choice.click() if how == "mouse" else choice.press("Enter")
+            assert page.evaluate("document.documentElement.dataset.mode") == mode
+        page.goto(f"{address}/learn/shapes.html")
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_the_menu_opens_on_a_phone(visit):
+    with visit("learn/shapes.html", PHONE) as page:
+        page.locator("button.primary-toggle:visible").first.click()
+        expect(page.get_by_role("link", name="Fix a problem").first).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "name", ["index.html", "learn/shapes.html", "reference/cache-key.html", "howto/index.html"]
+)
+def test_a_folder_on_disk_is_enough(visit, name):
+    with visit(name, base=HTML.as_uri()) as page:
+        page.keyboard.press("/")
+        page.keyboard.type("padding")
+        expect(page.locator("dialog a.guide-search-page").first).to_be_visible()
