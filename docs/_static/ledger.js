@@ -57,7 +57,21 @@
     return seen.includes(verdict.value);
   }
 
+  // The filter stands in the address, so that it can be passed on.
+  const fields = { words, topic, verdict, release };
+  function remember() {
+    const query = new URLSearchParams();
+    for (const [key, control] of Object.entries(fields)) if (control.value) query.set(key, control.value);
+    const search = query.size ? `?${query}` : "";
+    if (search !== location.search) history.replaceState(null, "", `${location.pathname}${search}${location.hash}`);
+  }
+  for (const [key, value] of new URLSearchParams(location.search)) {
+    if (fields[key]) fields[key].value = value;
+    if (fields[key]?.selectedIndex === -1) fields[key].value = "";
+  }
+
   function show() {
+    remember();
     for (const row of rows) row.hidden = !fits(row);
     for (const section of topics) section.hidden = !section.querySelector(".claim-row:not([hidden])");
     said.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} claims shown.`;

@@ -1,6 +1,12 @@
 // Runs before anything is drawn: light or dark, as chosen or as the system has it.
 ((root) => {
-  const stored = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
+  const stored = (name) => {
+    try {
+      return localStorage.getItem(name);
+    } catch {
+      return null;
+    }
+  };
   const mode = stored("mode") || "auto";
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   root.dataset.mode = mode;

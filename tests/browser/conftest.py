@@ -12,10 +12,11 @@ from contextlib import contextmanager
 
 import pytest
 from pages import HTML, WIDE
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 # Started by Chromium for itself: none may reach the network, and a container has no sandbox.
 _OPTIONS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+_PATIENCE = 30_000  # milliseconds: a busy machine is no fault of the site
 # The sum of layout shifts, https://web.dev/articles/cls.
 _SHIFTS = """
 window.shifts = 0;
@@ -23,6 +24,9 @@ new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifts += entry.value;
 }).observe({ type: "layout-shift", buffered: true });
 """
+
+
+expect.set_options(timeout=_PATIENCE)
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
@@ -66,7 +70,7 @@ def visit(browser: Browser, address: str):
         with browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme) as context:
             context.add_init_script(_SHIFTS)
             page = context.new_page()
-            page.set_default_timeout(10_000)
+            page.set_default_timeout(_PATIENCE)
             page.on("console", lambda message: _expect_quiet(message, problems))
             page.on("pageerror", lambda error: problems.append(f"error: {error}"))
             page.on("request", lambda request: _expect_own(request.url, base, problems))

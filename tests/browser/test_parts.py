@@ -8,7 +8,7 @@ import pytest
 from pages import HTML, PHONE
 from playwright.sync_api import Page, expect
 
-HIDDEN_STAGES = "learn/from-python-to-machine-code.html"
+STAGES = "learn/from-python-to-machine-code.html"
 
 
 def press(page: Page, selector: str, how: str) -> None:
@@ -120,7 +120,7 @@ def test_the_table_of_pairs_stands_without_scripts(browser, address):
 
 @by_both
 def test_a_line_of_the_stages_lights_its_kin(visit, how):
-    with visit(HIDDEN_STAGES, 1500) as page:
+    with visit(STAGES, 1500) as page:
         view = page.locator(".jgs").first
         line = view.locator("[data-eq]").first
         line.scroll_into_view_if_needed()
@@ -190,3 +190,30 @@ def test_a_folder_on_disk_is_enough(visit, name):
         page.keyboard.press("/")
         page.keyboard.type("padding")
         expect(page.locator("dialog a.guide-search-page").first).to_be_visible()
+
+
+@by_both
+def test_a_release_is_chosen_for_the_whole_site(visit, address, how):
+    with visit("howto/refs.html") as page:
+        choice = page.get_by_label("I use JAX")
+        if how == "mouse":
+            choice.select_option("0.4.30")
+        else:
+            choice.focus()
+            page.keyboard.type("0.4.30")
+        expect(page.locator(".my-release [role=status]")).to_contain_text("of this page differ")
+        expect(page.locator("a.claim-link.differs").first).to_contain_text("0.4.30")
+        page.goto(f"{address}/learn/in-place-updates.html")  # kept from page to page
+        expect(page.locator("a.claim-link.differs").first).to_contain_text("0.4.30")
+        page.get_by_label("I use JAX").select_option("any release")
+        expect(page.locator("a.claim-link.differs")).to_have_count(0)
+
+
+def test_a_filter_of_the_claims_stands_in_the_address(visit):
+    with visit("about/claims.html") as page:
+        page.get_by_label("Verdict").select_option("+")
+        assert "verdict=%2B" in page.url
+        shown = page.locator(".claim-row:visible").count()
+        page.goto(page.url)
+        assert page.locator(".claim-row:visible").count() == shown
+        assert page.get_by_label("Verdict").input_value() == "+"

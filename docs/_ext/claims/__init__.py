@@ -25,10 +25,12 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_node(tutorials.place_link)
     app.add_directive("five-tutorials", tutorials.FiveTutorials)
     app.connect("doctree-resolved", tutorials.resolve)
+    app.connect("html-page-context", proofs.tell)
     app.connect("build-finished", proofs.write)
     app.connect("doctree-resolved", topic_pages.shorten)
     app.connect("html-collect-pages", topic_pages.pages)
     app.add_css_file("ledger.css")
     app.add_js_file("proofs.js", loading_method="defer")
+    app.add_js_file("release.js", loading_method="defer")
     app.add_js_file("ledger.js", loading_method="defer")
     return {"env_version": domain.ClaimsDomain.data_version, **build.PARALLEL_SAFE}

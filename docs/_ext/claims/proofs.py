@@ -30,10 +30,26 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     claims = domain.of(app.env)
     folder = Path(app.outdir, FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
-    for claim in claims.claims.values():
-        path, text = folder / f"{claim.id}.js", script(claim, claims.recording)
+    files = {claim.id: script(claim, claims.recording) for claim in claims.claims.values()}
+    files["releases"] = f"GuideRelease.take({_json(differing(claims.recording))});\n"
+    for name, text in files.items():
+        path = folder / f"{name}.js"
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
+
+
+def differing(recorded: Recording) -> dict[str, Any]:
+    """Return the releases, and the verdicts of each claim that was not seen to hold on one of them."""
+    rows = recorded.verdicts.items()
+    return {
+        "releases": recorded.releases,
+        "claims": {name: row for name, row in rows if set(row) & {"-", "0"}},
+    }
+
+
+def tell(app: Sphinx, _page: str, _template: str, context: dict, _doctree: object) -> None:
+    """Give the template the releases to choose from."""
+    context["guide_releases"] = domain.of(app.env).recording.releases if build.is_site(app) else ()
 
 
 def script(claim: experiments.Claim, recorded: Recording) -> str:
@@ -46,7 +62,11 @@ def script(claim: experiments.Claim, recorded: Recording) -> str:
 
 
 def _call(name: str, found: dict[str, Any]) -> str:
-    return f"GuideProofs.take({json.dumps(name)},{json.dumps(found, ensure_ascii=False, separators=(',', ':'))});\n"
+    return f"GuideProofs.take({json.dumps(name)},{_json(found)});\n"
+
+
+def _json(found: dict[str, Any]) -> str:
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
 def data(claim: experiments.Claim, recorded: Recording) -> dict[str, Any]:
