@@ -81,6 +81,13 @@
     const kind = CHIPS[cell.textContent.trim()];
     if (kind) cell.classList.add("chip", kind);
   }
+  // What stands between backticks in a terminal is code here.
+  for (const part of document.querySelectorAll(".jg td, .jg p")) {
+    const pieces = part.textContent.split("`");
+    if (part.children.length || pieces.length < 3 || pieces.length % 2 === 0) continue;
+    const code = (text) => Object.assign(document.createElement("code"), { textContent: text });
+    part.replaceChildren(...pieces.map((piece, i) => (i % 2 ? code(piece) : piece)));
+  }
   // On a phone each row of a wide table is a card, which names its columns.
   for (const table of document.querySelectorAll(".bd-article table.table")) {
     const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);

@@ -46,4 +46,4 @@ def test_page(visit, name):
             if width != NARROW:
                 page.emulate_media(color_scheme="dark")
                 problems += [f"{width} px, dark: {found}" for found in page.evaluate(VIOLATIONS, COLOURS)]
-    assert problems == []
+    assert not problems, "\n".join(problems)
