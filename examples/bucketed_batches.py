@@ -62,7 +62,8 @@ def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a positive whole number. Give one, such as 500."
+            f"{text!r} is not a positive whole number. Give one, such as "
+            "500."
         )
     return int(text)
 
@@ -111,10 +112,12 @@ def main(arguments=None):
         if not np.allclose(results, expected, rtol=1e-4, atol=1e-4):
             worst = int(np.argmax(np.abs(results - expected)))
             sys.exit(
-                f"The check failed: sequence {worst} gives {results[worst]}, and NumPy {expected[worst]}."
+                f"The check failed: sequence {worst} gives "
+                f"{results[worst]}, and NumPy {expected[worst]}."
             )
     print(
-        f"checked: all {options.sequences} results agree with NumPy, for each way to pad"
+        f"checked: all {options.sequences} results agree with NumPy, for "
+        "each way to pad"
     )
 
 

@@ -78,7 +78,8 @@ def save_and_load(exported, weights, rows):
         )
         if done.returncode:
             sys.exit(
-                f"The check failed: the other process could not use the file.\n{done.stderr}"
+                "The check failed: the other process could not use the "
+                f"file.\n{done.stderr}"
             )
         return np.load(result), file.stat().st_size
 
@@ -87,7 +88,8 @@ def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a positive whole number. Give one, such as 32."
+            f"{text!r} is not a positive whole number. Give one, such as "
+            "32."
         )
     return int(text)
 
@@ -124,7 +126,8 @@ def main(arguments=None):
         .compile()
     )
     print(
-        f"compiled for {count} rows in {time.perf_counter() - start:.2f} s, before the first call"
+        f"compiled for {count} rows in {time.perf_counter() - start:.2f} "
+        "s, before the first call"
     )
     flops = (compiled.cost_analysis() or {}).get(
         "flops"
@@ -142,7 +145,8 @@ def main(arguments=None):
     try:
         compiled(weights, more)
         sys.exit(
-            "The check failed: the compiled model took a shape it was not made for."
+            "The check failed: the compiled model took a shape it was not "
+            "made for."
         )
     except TypeError as error:
         print(
@@ -161,13 +165,15 @@ def main(arguments=None):
             expected(weights, batch),
         )
     print(
-        f"exported for {exported.platforms[0]}, with rows of {exported.in_avals[1].str_short()}",
+        f"exported for {exported.platforms[0]}, with rows of "
+        f"{exported.in_avals[1].str_short()}",
         flush=True,
     )
     done = "compiled and exported model agree with NumPy"
     if find_spec("flatbuffers") is None:
         print(
-            "left out: saving the export needs one more package, `pip install flatbuffers`"
+            "left out: saving the export needs one more package, `pip "
+            "install flatbuffers`"
         )
     else:
         loaded, size = save_and_load(exported, weights, more)

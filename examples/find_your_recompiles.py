@@ -81,7 +81,8 @@ def two_or_more(text):
     """Return `text` as a whole number that is at least 2, for argparse."""
     if not text.isdecimal() or int(text) < 2:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a whole number of at least 2. Give the number of requests, such as 8."
+            f"{text!r} is not a whole number of at least 2. Give the "
+            "number of requests, such as 8."
         )
     return int(text)
 
@@ -121,7 +122,8 @@ def main(arguments=None):
     print(f"{len(work)} requests, {watched.traces} programs before, 1 now")
     if not np.allclose(before, after, rtol=1e-5, atol=1e-5):
         sys.exit(
-            f"The check failed: the fixed program gives {after}, and should give {before}."
+            f"The check failed: the fixed program gives {after}, and "
+            f"should give {before}."
         )
     print("checked: one trace, and the same scores as before")
 

@@ -62,7 +62,8 @@ def number_between(low, high, what):
     def read(text):
         if not text.isdecimal() or not low <= int(text) <= high:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not a whole number from {low} to {high}. Give the number of {what}, such as {2 * low}."
+                f"{text!r} is not a whole number from {low} to {high}. "
+                f"Give the number of {what}, such as {2 * low}."
             )
         return int(text)
 
@@ -106,7 +107,8 @@ def main(arguments=None):
     everything = (weights, pad(data, padded), pad(targets, padded), real)
 
     print(
-        f"{options.rows} rows, padded to {padded}, on {len(devices)} devices of the kind {devices[0].device_kind!r}"
+        f"{options.rows} rows, padded to {padded}, on {len(devices)} "
+        f"devices of the kind {devices[0].device_kind!r}"
     )
     parts = spread(devices, *everything)
     for shard in parts[1].addressable_shards:
@@ -124,13 +126,15 @@ def main(arguments=None):
         )
     )
     print(
-        f"loss {float(on_many):.6f} on many devices, {float(on_one):.6f} on one"
+        f"loss {float(on_many):.6f} on many devices, {float(on_one):.6f} "
+        "on one"
     )
 
     print(loss)
     if not np.allclose(on_many, on_one, rtol=1e-4):
         sys.exit(
-            f"The check failed: {len(devices)} devices give {on_many}, and one device {on_one}."
+            f"The check failed: {len(devices)} devices give {on_many}, and "
+            f"one device {on_one}."
         )
     if len(parts[1].addressable_shards) != len(devices):
         sys.exit("The check failed: the rows did not go to all devices.")

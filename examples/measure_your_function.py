@@ -34,7 +34,8 @@ def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a positive whole number. Give the length of the input, such as 100000."
+            f"{text!r} is not a positive whole number. Give the length of "
+            "the input, such as 100000."
         )
     return int(text)
 

@@ -58,7 +58,8 @@ def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a positive whole number. Give one, such as 100."
+            f"{text!r} is not a positive whole number. Give one, such as "
+            "100."
         )
     return int(text)
 
@@ -105,12 +106,14 @@ def main(arguments=None):
     start = time.perf_counter()
     end = in_one_loop(begin, options.long).block_until_ready()
     print(
-        f"{1e3 * (time.perf_counter() - start):.0f} ms, at {end[0]:.3f} prey and {end[1]:.3f} predators"
+        f"{1e3 * (time.perf_counter() - start):.0f} ms, at {end[0]:.3f} "
+        f"prey and {end[1]:.3f} predators"
     )
     drift = abs(conserved(end) / conserved(begin) - 1)
     if not drift < 1e-3:
         sys.exit(
-            f"The check failed: the conserved quantity moved by {drift:.1e}, and may move by 1e-3."
+            "The check failed: the conserved quantity moved by "
+            f"{drift:.1e}, and may move by 1e-3."
         )
     print(
         "checked: the four agree, and the long run conserves what it must"

@@ -73,7 +73,8 @@ def number_between(low, high):
     def read(text):
         if not text.isdecimal() or not low <= int(text) <= high:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not a whole number from {low} to {high}. Give one, such as {10 * low}."
+                f"{text!r} is not a whole number from {low} to {high}. "
+                f"Give one, such as {10 * low}."
             )
         return int(text)
 
@@ -122,7 +123,8 @@ def main(arguments=None):
         history.append(np.asarray(found))
         mean, square, moved = history[-1].mean(axis=0)
         print(
-            f"round {number + 1}: mean {mean:.3f}, variance {square - mean**2:.3f}, moved {moved:.0%}",
+            f"round {number + 1}: mean {mean:.3f}, variance "
+            f"{square - mean**2:.3f}, moved {moved:.0%}",
             flush=True,
         )
 
@@ -142,11 +144,13 @@ def main(arguments=None):
     ]:
         error = values.std(ddof=1) / options.chains**0.5
         print(
-            f"{name}: {values.mean():.4f} ± {error:.4f}, exactly {exact:.4f}"
+            f"{name}: {values.mean():.4f} ± {error:.4f}, exactly "
+            f"{exact:.4f}"
         )
         if not abs(values.mean() - exact) < 5 * error:
             sys.exit(
-                f"The check failed: the {name} is more than five standard errors off."
+                f"The check failed: the {name} is more than five standard "
+                "errors off."
             )
     print(
         "checked: one trace, mean and variance within five standard errors"

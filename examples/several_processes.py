@@ -56,7 +56,8 @@ def take_part(process, processes, address, rows):
         whole
     )  # every process has to make the same calls, in the same order
     print(
-        f"sees {jax.device_count()} devices, has {rows} rows of {whole.size}"
+        f"sees {jax.device_count()} devices, has {rows} rows of "
+        f"{whole.size}"
     )
     print(f"total {float(total):.3f}", flush=True)
     jax.distributed.shutdown()
@@ -121,7 +122,8 @@ def positive(text):
 def oversee(options):
     """Run the processes, print what they say, and check it."""
     print(
-        f"starting {options.processes} processes, which takes a few seconds",
+        f"starting {options.processes} processes, which takes a few "
+        "seconds",
         flush=True,
     )
     outputs, codes = run_all(options)
@@ -151,10 +153,12 @@ def oversee(options):
     ]
     if not np.allclose(totals, exactly, rtol=1e-4):
         sys.exit(
-            f"The check failed: the processes found {totals}, and NumPy finds {exactly:.3f}."
+            f"The check failed: the processes found {totals}, and NumPy "
+            f"finds {exactly:.3f}."
         )
     print(
-        f"checked: every process has the total of all, {exactly:.3f} by NumPy"
+        f"checked: every process has the total of all, {exactly:.3f} by "
+        "NumPy"
     )
 
 
@@ -181,7 +185,8 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.processes > 16:
         parser.error(
-            f"--processes is {options.processes}. Give at most 16: each of them is a whole JAX."
+            f"--processes is {options.processes}. Give at most 16: each of "
+            "them is a whole JAX."
         )
     if options.part is None:
         oversee(options)

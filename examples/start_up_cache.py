@@ -76,7 +76,8 @@ def start_process(folder):
     )
     if done.returncode:
         sys.exit(
-            f"The check failed: the process ended with an error.\n{done.stderr}"
+            "The check failed: the process ended with an "
+            f"error.\n{done.stderr}"
         )
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -86,14 +87,16 @@ def compare_starts(folder):
     was_empty = not any(folder.iterdir())
     reports = []
     print(
-        f"{'process':8}  {'first call':>10}  {'trace, lower':>12}  {'compile or read':>15}  outcome",
+        f"{'process':8}  {'first call':>10}  {'trace, lower':>12}  "
+        f"{'compile or read':>15}  outcome",
         flush=True,
     )
     for name in ("first", "second"):
         report = start_process(folder)
         python, xla = report["trace"] + report["lower"], report["compile"]
         print(
-            f"{name:8} {report['seconds']:9.2f} s {python:11.2f} s {xla:14.2f} s",
+            f"{name:8} {report['seconds']:9.2f} s {python:11.2f} s "
+            f"{xla:14.2f} s",
             "",
             report["outcome"],
             flush=True,
@@ -102,22 +105,27 @@ def compare_starts(folder):
     first, second = reports
     if was_empty and first["outcome"] != "compiled":
         sys.exit(
-            f"The check failed: the first process had nothing to read, and yet {first['outcome']}."
+            "The check failed: the first process had nothing to read, and "
+            f"yet {first['outcome']}."
         )
     if second["outcome"] != "read from the persistent cache":
         sys.exit(
-            f"The check failed: the second process {second['outcome']}. Is the folder writable?"
+            f"The check failed: the second process {second['outcome']}. Is "
+            "the folder writable?"
         )
     if first["value"] != second["value"]:
         sys.exit(
-            f"The check failed: {first['value']} and then {second['value']}."
+            f"The check failed: {first['value']} and then "
+            f"{second['value']}."
         )
     size = sum(file.stat().st_size for file in folder.iterdir())
     print(
-        f"the folder holds {size / 1024:.0f} KiB in {len(list(folder.iterdir()))} files"
+        f"the folder holds {size / 1024:.0f} KiB in "
+        f"{len(list(folder.iterdir()))} files"
     )
     print(
-        "checked: the second process compiled nothing, and got the same result"
+        "checked: the second process compiled nothing, and got the same "
+        "result"
     )
 
 
@@ -143,7 +151,8 @@ def main(arguments=None):
             return compare_starts(Path(folder))
     if options.folder.exists() and not options.folder.is_dir():
         parser.error(
-            f"--folder is {str(options.folder)!r}, which is a file. Name a folder; it may be a new one."
+            f"--folder is {str(options.folder)!r}, which is a file. Name a "
+            "folder; it may be a new one."
         )
     options.folder.mkdir(parents=True, exist_ok=True)
     return compare_starts(options.folder)

@@ -91,7 +91,8 @@ def test_the_first_test_can_fail():
     except AssertionError:
         return
     raise AssertionError(
-        "Three sizes and a whole number went unnoticed: the test tests nothing."
+        "Three sizes and a whole number went unnoticed: the test tests "
+        "nothing."
     )
 
 

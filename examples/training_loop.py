@@ -67,7 +67,8 @@ def positive(text):
     """Return `text` as a positive whole number, for argparse."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a positive whole number. Give one, such as 1000."
+            f"{text!r} is not a positive whole number. Give one, such as "
+            "1000."
         )
     return int(text)
 
@@ -94,7 +95,8 @@ def main(arguments=None):
     x, y = examples(4096)
     if options.batch > len(x):
         parser.error(
-            f"--batch is {options.batch}, and there are {len(x)} examples. Give at most that many."
+            f"--batch is {options.batch}, and there are {len(x)} examples. "
+            "Give at most that many."
         )
 
     rng, state, begun = (
@@ -114,7 +116,8 @@ def main(arguments=None):
         ):  # float() waits for the device: not in every step
             seconds = time.perf_counter() - begun
             print(
-                f"step {number:5}  loss {float(value):.4f}  after {seconds:4.1f} s",
+                f"step {number:5}  loss {float(value):.4f}  after "
+                f"{seconds:4.1f} s",
                 flush=True,
             )
 
@@ -122,14 +125,17 @@ def main(arguments=None):
     step.assert_traces(1)  # not compiles: a persistent cache may save them
     if not all(leaf.is_deleted() for leaf in jax.tree.leaves(first)):
         sys.exit(
-            "The check failed: a donated array is still there, so the step needs memory for two states."
+            "The check failed: a donated array is still there, so the step "
+            "needs memory for two states."
         )
     if not after < before / 2:
         sys.exit(
-            f"The check failed: the loss went from {before:.4f} to {after:.4f}. Give more --steps."
+            f"The check failed: the loss went from {before:.4f} to "
+            f"{after:.4f}. Give more --steps."
         )
     print(
-        f"checked: one trace, the old state is gone, loss {before:.3f} before and {after:.4f} after"
+        f"checked: one trace, the old state is gone, loss {before:.3f} "
+        f"before and {after:.4f} after"
     )
 
 
