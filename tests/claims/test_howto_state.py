@@ -916,6 +916,9 @@ def test_enum_is_refused_and_int_enum_is_traced():
     "`register_dataclass` must stand above `@dataclass`: below it raises `TypeError`.",
 )
 def test_register_dataclass_goes_on_top():
+    parameters = inspect.signature(jax.tree_util.register_dataclass).parameters
+    if parameters["data_fields"].default is inspect.Parameter.empty:
+        pytest.skip("not applicable: register_dataclass is no decorator in this JAX")
     with pytest.raises(TypeError, match="not a dataclass"):
 
         @dataclass
