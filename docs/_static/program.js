@@ -88,11 +88,4 @@
     const code = (text) => Object.assign(document.createElement("code"), { textContent: text });
     part.replaceChildren(...pieces.map((piece, i) => (i % 2 ? code(piece) : piece)));
   }
-  // On a phone each row of a wide table is a card, which names its columns.
-  for (const table of document.querySelectorAll(".bd-article table.table")) {
-    const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
-    if (heads.length < 3) continue;
-    for (const row of table.querySelectorAll("tbody tr"))
-      for (const [i, cell] of [...row.children].entries()) cell.dataset.label = heads[i] || "";
-  }
 })();

@@ -67,7 +67,9 @@ def visit(browser: Browser, address: str):
     @contextmanager
     def visited(name: str, width: int = WIDE, theme: str = "light", base: str = address) -> Iterator[Page]:
         problems: list[str] = []
-        with browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme) as context:
+        size = {"width": width, "height": 900}
+        # Without motion, or a colour would be read while it changes.
+        with browser.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce") as context:
             context.add_init_script(_SHIFTS)
             page = context.new_page()
             page.set_default_timeout(_PATIENCE)
@@ -89,3 +91,9 @@ def _expect_quiet(message: ConsoleMessage, problems: list[str]) -> None:
 def _expect_own(url: str, base: str, problems: list[str]) -> None:
     if not url.startswith((base, "blob:")):
         problems.append(f"request to {url}")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Print a failure at once: a run over all pages takes minutes."""
+    if report.failed:
+        print(f"\n{report.nodeid}\n{report.longreprtext}", flush=True)

@@ -2,7 +2,8 @@
 
 No style and no icon may then stand in a page's text or in a style sheet as data. The outputs of cells bring styles of
 their own, because they must look right in a notebook: here their rules move to a file beside the page. The icons that
-the theme takes from a font of 1.5 MB are drawn in place.
+the theme takes from a font of 1.5 MB are drawn in place. And cells of tables get the names of their columns, which
+a script would add only after the page is drawn, so that the page would jump.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from sphinx.application import Sphinx
 FOLDER = "_static/styles/pages"
 _ELEMENT = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 _TAG = re.compile(r"""<[a-zA-Z](?:[^<>"']|"[^"]*"|'[^']*')*\sstyle="[^"]*"(?:[^<>"']|"[^"]*"|'[^']*')*>""")
+_TABLE = re.compile(r'(<table class="[^"]*\btable\b[^>]*>.*?</thead>)(.*?</table>)', re.DOTALL)
+_HEAD = re.compile(r"<th[\s>].*?</th>", re.DOTALL)
+_ROW = re.compile(r"(?:(?!<tr).)+", re.DOTALL)
 _ICON = re.compile(r'(<(i|span) class="[^"]*\bfa-solid fa-([\w-]+)[^>]*>)(?=</\2>)')
 _ICONS = {
     "angle-left": '<path d="m15 5-7 7 7 7"/>',
@@ -48,7 +52,7 @@ def offer(app: Sphinx, page: str, _template: str, context: dict, _doctree: objec
     pathto = context["pathto"]
 
     def strict(text: str) -> str:
-        text, rules = moved(drawn(text))
+        text, rules = moved(drawn(labelled(text)))
         if not rules:
             return text
         name = f"{FOLDER}/{page.replace('/', '-')}.css"
@@ -59,6 +63,35 @@ def offer(app: Sphinx, page: str, _template: str, context: dict, _doctree: objec
         return f'<link rel="stylesheet" href="{pathto(name, 1)}?v={digest}"/>\n{text}'
 
     context["guide_strict"] = strict
+
+
+def labelled(text: str) -> str:
+    """Return a page's text with the column's name on each cell of a table of three columns or more.
+
+    On a phone each row is a card, which shows them.
+
+    Example:
+        >>> labelled('<table class="table"><thead><th>a</th><th><p>b</p></th><th>c</th></thead><td>1</td><td>2</td></table>')
+        '<table class="table"><thead><th>a</th><th><p>b</p></th><th>c</th></thead><td data-label="a">1</td><td data-label="b">2</td></table>'
+    """
+
+    def table(found: re.Match[str]) -> str:
+        names = [" ".join(re.sub("<[^>]+>", "", head).split()) for head in _HEAD.findall(found[1])]
+        return (
+            found[1] + _ROW.sub(lambda row: _named(row[0], names), found[2]) if len(names) > 2 else found[0]
+        )
+
+    return _TABLE.sub(table, text)
+
+
+def _named(row: str, names: list[str]) -> str:
+    cells = iter(names)
+
+    def cell(tag: re.Match[str]) -> str:
+        name = next(cells, "").replace('"', "&quot;")
+        return f'{tag[0]} data-label="{name}"' if name else tag[0]
+
+    return re.sub(r"<t[dh](?=[\s>])", cell, row)
 
 
 def drawn(text: str) -> str:
