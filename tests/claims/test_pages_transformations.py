@@ -27,7 +27,7 @@ def test_grad_of_jitted_makes_two_programs(counted):
 
 @pytest.mark.claim(
     "grad-of-jitted-works-in-python-each-time",
-    "A warm `grad(jit(f))` traces in Python at each call, so `jax.no_tracing` refuses it; a warm "
+    "A warm `grad(jit(f))` differentiates in Python at each call, so `jax.no_tracing` refuses it; a warm "
     "`jit(grad(f))` does not.",
 )
 def test_grad_of_jitted_works_in_python_each_time():
