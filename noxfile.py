@@ -244,13 +244,16 @@ def downloads(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def browser(session: nox.Session) -> None:
-    """Look at the built site in Chromium: every page, wide and on a phone, and every part that answers a click or a key."""
+    """Look at the built site in Chromium, wide and on a phone, and use its parts; `-- --quick` a tenth of the pages."""
     need_site(session)
     session.install("-q", "-c", CONSTRAINTS, *group("browser"))
-    workers = [] if session.posargs else ["-n", "2", "--dist", "worksteal"]
+    quick = session.posargs == ["--quick"]
+    chosen = [] if quick else session.posargs
+    workers = [] if chosen else ["-n", "2", "--dist", "worksteal"]
     # A configuration of its own: neither JAX nor Sphinx is needed, and the other tests' fixtures are not.
     options = ["-c", "tests/browser/pytest.ini", "-p", "no:cacheprovider"]
-    session.run("python", "-m", "pytest", "tests/browser", *options, *workers, *session.posargs)
+    share = {"BROWSER_SHARE": "10" if quick else "1"}
+    session.run("python", "-m", "pytest", "tests/browser", *options, *workers, *chosen, env=share)
 
 
 def need_site(session: nox.Session) -> None:
@@ -463,7 +466,7 @@ CONSTRAINTS_HEAD = (
 CI = {
     "first": [
         "lint & package & lowest -- --quick", "tests -- --full", "docs -- --fresh", "docs -- -b epub",
-        "docs -- -b singlehtml", "doctest", "linkcheck & browser", "site", "bench -- --quick",
+        "docs -- -b singlehtml", "doctest", "linkcheck & browser -- --quick", "site", "bench -- --quick",
     ],
     "second": ["tests", "docs -- --fresh", "site -- --quick"],
     "lowest": ["lowest"],

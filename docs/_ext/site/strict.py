@@ -1,13 +1,14 @@
 """Pages that work under the policy `default-src 'self'`, which a host may set against foreign scripts.
 
-No style and no icon may then stand in a page's text or in a style sheet as data. The outputs of cells bring styles of
-their own, because they must look right in a notebook: here their rules move to a file beside the page. The icons that
+No style, icon or picture may then stand in a page's text or in a style sheet as data. The outputs of cells bring
+styles and pictures of their own, because they must look right in a notebook: here these move to files beside the page. The icons that
 the theme takes from a font of 1.5 MB are drawn in place. And cells of tables get the names of their columns, which
 a script would add only after the page is drawn, so that the page would jump.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import html
 import re
@@ -18,6 +19,7 @@ from sphinx.application import Sphinx
 FOLDER = "_static/styles/pages"
 _ELEMENT = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 _TAG = re.compile(r"""<[a-zA-Z](?:[^<>"']|"[^"]*"|'[^']*')*\sstyle="[^"]*"(?:[^<>"']|"[^"]*"|'[^']*')*>""")
+_PICTURE = re.compile(r'(\b(?:xlink:)?(?:href|src))="data:image/png;base64,([^"]*)"')
 _TABLE = re.compile(r'(<table class="[^"]*\btable\b[^>]*>.*?</thead>)(.*?</table>)', re.DOTALL)
 _HEAD = re.compile(r"<th[\s>].*?</th>", re.DOTALL)
 _ROW = re.compile(r"(?:(?!<tr).)+", re.DOTALL)
@@ -51,14 +53,21 @@ def offer(app: Sphinx, page: str, _template: str, context: dict, _doctree: objec
         return
     pathto = context["pathto"]
 
+    def written(data: bytes, name: str) -> str:
+        path = Path(app.outdir, FOLDER, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return f"{FOLDER}/{name}"
+
     def strict(text: str) -> str:
-        text, rules = moved(drawn(labelled(text)))
+        def picture(found: re.Match[str]) -> str:
+            data = base64.b64decode(found[2])
+            return f'{found[1]}="{pathto(written(data, hashlib.sha256(data).hexdigest()[:12] + ".png"), 1)}"'
+
+        text, rules = moved(drawn(labelled(_PICTURE.sub(picture, text))))
         if not rules:
             return text
-        name = f"{FOLDER}/{page.replace('/', '-')}.css"
-        path = Path(app.outdir, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(rules, "utf-8")
+        name = written(rules.encode(), f"{page.replace('/', '-')}.css")
         digest = hashlib.sha256(rules.encode()).hexdigest()[:8]
         return f'<link rel="stylesheet" href="{pathto(name, 1)}?v={digest}"/>\n{text}'
 
