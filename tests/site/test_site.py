@@ -106,7 +106,10 @@ def test_a_first_visit_is_light():
     document = soup("index.html")
     links = [tag["href"] for tag in document.select("link[rel=stylesheet]")]
     scripts = [tag["src"] for tag in document.select("script[src]")]
-    assert len(links) == 1
+    assert [name.partition("?")[0] for name in links] == [
+        "_static/styles/site.css",
+        "_static/styles/pages/index.css",  # the styles that its outputs brought
+    ]
     assert "@import" not in (HTML / links[0].partition("?")[0]).read_text("utf-8")
     at_once = [tag["src"] for tag in document.select("script[src]") if not tag.has_attr("defer")]
     assert [name.partition("?")[0] for name in at_once] == ["_static/start.js"]
