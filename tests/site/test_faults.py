@@ -136,7 +136,7 @@ def test_what_a_terminal_would_carry_out_is_not_in_a_page(build, tmp_path):
     strange = cell(r"print('a\x00b\x08c \x1b[31mred\x1b[0m\x1b]0;title\x07 10 %\r\x1b[1mall done')")
     assert build(FRONT + strange)[0] == 0
     page = (tmp_path / "out" / "index.html").read_text()
-    assert "<pre>all done" in page
+    assert "<span></span>all done" in page
     assert not re.search(r"[\x00-\x08\x0b-\x1f]", page)
 
 

@@ -88,7 +88,7 @@ def test_the_programs_of_a_good_page_behave(site, tmp_path, capsys):
         (lambda text: text.replace("(good), JAX", "(bad), JAX"), "the first line names not this page"),
         (lambda text: re.sub(r'<details class="program".*?</details>', "", text, count=1, flags=re.DOTALL), "it has no program"),
         (lambda text: text.replace("import jax\n\nseen = []", "import jax\nfrom myst_nb import glue\n\nseen = []"), "'myst_nb'"),
-        (lambda text: text.replace("<pre>1 f", "<pre>2 f"), "where the page prints"),
+        (lambda text: text.replace("<span></span>1 f", "<span></span>2 f"), "where the page prints"),
     ],
     ids=["dropped", "changed", "broken", "no word of failing", "another page", "none", "machinery", "other output"],
 )  # fmt: skip
