@@ -76,3 +76,29 @@ def test_a_solution_needs_no_fold_of_its_own():
 def test_other_boxes_and_boxes_without_an_answer_fold_nothing():
     assert folded(box("takeaway"), prose("a"))[0] == []
     assert folded(prose("a"), box("exercise"))[0] == []
+
+
+def guesses(*texts):
+    items = [
+        nodes.definition_list_item("", nodes.term(text=t), nodes.definition("", prose("why"))) for t in texts
+    ]
+    return nodes.definition_list("", *items)
+
+
+def test_guesses_stay_in_their_box_without_the_mark_and_reasons_open_the_answer():
+    asked = box("predict")
+    asked += [prose("How often?"), guesses("once", "✔ twice", "never")]
+    inside, _ = folded(asked, cell("run"), nodes.transition())
+    assert [item.astext() for item in asked.findall(nodes.list_item)] == ["once", "twice", "never"]
+    assert inside == [["once\n\nwhy\n\n✔ twice\n\nwhy\n\nnever\n\nwhy", "run"]]
+
+
+def test_which_guess_is_right_is_known_to_the_answer_only():
+    asked = box("predict")
+    asked += guesses("once", "✔ twice")
+    section = nodes.section("", asked)
+    document = new_document("page")
+    document += section
+    answers.fold(None, document)
+    assert [term["classes"] for term in section[1].findall(nodes.term)] == [["wrong"], ["right"]]
+    assert "✔" not in asked.astext()

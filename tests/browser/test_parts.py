@@ -165,6 +165,27 @@ def test_an_answer_folds_and_unfolds(visit, how):
 
 
 @by_both
+def test_a_guess_opens_the_answer_says_why_and_is_kept(visit, address, how):
+    with visit("learn/purity.html") as page:
+        answer = page.locator(".guide-predict + details.guide-answer")
+        press(page, ".guide-guesses li:nth-child(3) button", how)
+        expect(page.locator(".guess-said")).to_contain_text("Not so. A call with a known shape")
+        expect(page.locator(".guess-said")).to_contain_text("0 of 1 guesses right")
+        expect(answer.locator("pre").first).to_be_visible()
+        press(page, ".guide-guesses li:nth-child(2) button", how)  # the first guess counts
+        expect(page.locator(".guess-said")).to_contain_text("Right. JAX traces")
+        expect(page.locator(".guess-said")).to_contain_text("0 of 1 guesses right")
+        press(page, ".guide-exercise + details.guide-answer > summary", how)
+        page.locator(".exercise-solved input").check()
+        page.goto(f"{address}/learn/index.html")
+        expect(page.locator(".lesson-progress")).to_contain_text("0 of 1 guesses right, 1 exercise solved")
+        expect(page.locator(".lesson-done")).to_have_text("✗ guessed · ✔ solved")
+        press(page, ".lesson-progress button", how)
+        expect(page.locator(".lesson-progress")).to_contain_text("are kept in this browser")
+        expect(page.locator(".lesson-done")).to_have_count(0)
+
+
+@by_both
 def test_the_mode_is_chosen_and_kept(visit, address, how):
     with visit("index.html") as page:
         for mode in ("dark", "light", "auto", "dark"):

@@ -3,6 +3,20 @@
 The answer is what stands below the box `exercise` or `predict`, up to the next heading, the next box of a lesson, a
 line `---`, or a paragraph that begins with **Next:**. After `predict` the lesson goes on, so its answer also ends
 before the first cell that stands after prose: it is the next cells and what is said about them.
+
+A prediction may offer guesses, as a definition list at the end of its box; the right one begins with ✔::
+
+    :::{predict}
+    How many times does JAX trace it?
+
+    Once
+    : A new shape traces again.
+
+    ✔ Twice
+    : Once for each shape.
+    :::
+
+The box keeps the guesses, and the reasons open the answer. `predict.js` makes buttons of the guesses.
 """
 
 from __future__ import annotations
@@ -12,6 +26,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 CLASS = "guide-answer"
+_RIGHT = "✔"
 _BOXES = ("exercise", "predict", "question", "takeaway")
 
 
@@ -31,6 +46,8 @@ def _box(node: nodes.Node) -> str:
 def _wrap(box: nodes.admonition, kind: str) -> None:
     section = box.parent
     answer = nodes.container(classes=[CLASS])
+    if kind == "predict" and isinstance(next(reversed(box.children), None), nodes.definition_list):
+        answer += _guesses(box)
     answered = explained = False
     for node in section.children[section.index(box) + 1 :]:
         cell = node.get("nb_element") == "cell_code" if isinstance(node, nodes.Element) else False
@@ -47,6 +64,22 @@ def _wrap(box: nodes.admonition, kind: str) -> None:
         del section[following]
     if len(answer):
         section.insert(following, answer)
+
+
+def _guesses(box: nodes.admonition) -> nodes.definition_list:
+    """Leave only the guesses in the box, as a list, and return them with their reasons."""
+    reasons = box.children[-1]
+    reasons["classes"].append("guide-reasons")
+    guesses = nodes.bullet_list(classes=["guide-guesses"])
+    for item in reasons.findall(nodes.definition_list_item):
+        guess = item[0].deepcopy()
+        marked = next((text for text in guess.findall(nodes.Text) if text.startswith(_RIGHT)), None)
+        if marked is not None:
+            marked.parent.replace(marked, nodes.Text(marked.removeprefix(_RIGHT).lstrip()))
+        item[0]["classes"].append("wrong" if marked is None else "right")
+        guesses += nodes.list_item("", nodes.paragraph("", "", *guess.children))
+    box.replace(reasons, guesses)
+    return reasons
 
 
 def _ends(node: nodes.Node) -> bool:
