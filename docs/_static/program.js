@@ -48,7 +48,7 @@
   // textContent, not innerText: the text of what is folded away is empty to the latter.
   function textOf(pre) {
     const whole = pre.cloneNode(true);
-    for (const part of whole.querySelectorAll(".linenos, .gp, .go")) part.remove();
+    for (const part of whole.querySelectorAll(".linenos, .gp, .go, .jgs-t i")) part.remove();
     return whole.textContent.replace(/\n$/, "");
   }
 
@@ -67,6 +67,11 @@
 
   document.body.append(said);
   document.querySelectorAll(BLOCKS).forEach(connect);
+  for (const pane of document.querySelectorAll(".jgs-t")) {
+    const tools = Object.assign(document.createElement("div"), { className: "code-tools" });
+    tools.append(button("Copy", "Copy this text", (made) => copy(made, textOf(pane))));
+    pane.after(tools);
+  }
 
   // What a call did and what a comparison found are told apart at a glance.
   const CHIPS = {

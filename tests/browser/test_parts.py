@@ -144,6 +144,44 @@ def test_no_pane_of_the_stages_is_cut_on_a_wide_screen(visit):
 
 
 @by_both
+def test_the_tracing_is_replayed(visit, how):
+    with visit("reference/gallery.html", 1500) as page:
+        tools = page.locator(".jgs-tools").first
+        lines = page.locator(".jgs").first.locator(".jgs-jaxpr [data-eq]")
+        for name, shown in (("Replay the tracing", 0), ("Step ›", 1), ("Step ›", 2), ("‹ Back", 1)):
+            button = tools.get_by_role("button", name=name)
+            button.click() if how == "mouse" else button.press("Enter")
+            assert page.locator(".jgs").first.locator(".later").count() == lines.count() - shown
+        expect(page.locator(".jgs-said").first).to_contain_text("Line 1 of the jaxpr: ")
+        while (step := tools.get_by_role("button", name="Step ›")).is_enabled():
+            step.click()
+        expect(page.locator(".jgs-said").first).to_contain_text("The trace is complete")
+
+
+def test_a_chosen_line_has_an_address(visit, address):
+    with visit("reference/gallery.html", 1500) as page:
+        page.locator(".jgs").nth(1).locator(".jgs-hlo [data-eq]").first.click()
+        chosen = page.url
+        assert "#jgs2=" in chosen
+        page.goto("about:blank")
+        page.goto(chosen)
+        assert page.locator(".jgs").nth(1).locator(".on").count() >= 2
+        page.keyboard.press("Escape")
+
+
+def test_the_stages_fill_the_screen_and_a_pane_is_copied(visit):
+    with visit("reference/gallery.html", 1500) as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        view = page.locator(".jgs").first
+        view.get_by_role("button", name="Full screen").click()
+        page.wait_for_function("document.fullscreenElement?.id === 'jgs1'")
+        view.locator(".jgs-jaxpr .code-tools button").focus()
+        page.keyboard.press("Enter")
+        expect(view.locator(".jgs-jaxpr .code-tools button")).to_have_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()").startswith("{ lambda ;")
+
+
+@by_both
 def test_code_is_copied(visit, browser, how):
     with visit("learn/shapes.html") as page:
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
