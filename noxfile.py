@@ -244,16 +244,13 @@ def downloads(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def browser(session: nox.Session) -> None:
-    """Look at the built site in Chromium, wide and on a phone, and use its parts; `-- --quick` a tenth of the pages."""
+    """Look at each page of the built site in Chromium, wide and on a phone, and use its parts."""
     need_site(session)
     session.install("-q", "-c", CONSTRAINTS, *group("browser"))
-    quick = session.posargs == ["--quick"]
-    chosen = [] if quick else session.posargs
-    workers = [] if chosen else ["-n", "2", "--dist", "worksteal"]
+    workers = [] if session.posargs else ["-n", "2", "--dist", "worksteal"]
     # A configuration of its own: neither JAX nor Sphinx is needed, and the other tests' fixtures are not.
     options = ["-c", "tests/browser/pytest.ini", "-p", "no:cacheprovider"]
-    share = {"BROWSER_SHARE": "10" if quick else "1"}
-    session.run("python", "-m", "pytest", "tests/browser", *options, *workers, *chosen, env=share)
+    session.run("python", "-m", "pytest", "tests/browser", *options, *workers, *session.posargs)
 
 
 def need_site(session: nox.Session) -> None:
@@ -466,7 +463,7 @@ CONSTRAINTS_HEAD = (
 CI = {
     "first": [
         "lint & package & lowest -- --quick", "tests -- --full", "docs -- --fresh", "docs -- -b epub",
-        "docs -- -b singlehtml", "doctest", "linkcheck & browser -- --quick", "site", "bench -- --quick",
+        "docs -- -b singlehtml", "doctest", "linkcheck & browser", "site", "bench -- --quick",
     ],
     "second": ["tests", "docs -- --fresh", "site -- --quick"],
     "lowest": ["lowest"],

@@ -67,20 +67,34 @@ def visit(browser: Browser, address: str):
     @contextmanager
     def visited(name: str, width: int = WIDE, theme: str = "light", base: str = address) -> Iterator[Page]:
         problems: list[str] = []
-        size = {"width": width, "height": 900}
-        # Without motion, or a colour would be read while it changes.
-        with browser.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce") as context:
-            context.add_init_script(_SHIFTS)
-            page = context.new_page()
-            page.set_default_timeout(_PATIENCE)
-            page.on("console", lambda message: _expect_quiet(message, problems))
-            page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-            page.on("request", lambda request: _expect_own(request.url, base, problems))
+        with _opened(browser, base, problems, width, theme) as page:
             page.goto(f"{base}/{name}", wait_until="load")
             yield page
             assert problems == []
 
     return visited
+
+
+@pytest.fixture(scope="session")
+def tab(browser: Browser, address: str) -> Iterator[tuple[Page, list[str]]]:
+    """One page for many visits, because opening takes longer than looking, and the list of what it complains of."""
+    problems: list[str] = []
+    with _opened(browser, address, problems, WIDE, "light") as page:
+        yield page, problems
+
+
+@contextmanager
+def _opened(browser: Browser, base: str, problems: list[str], width: int, theme: str) -> Iterator[Page]:
+    size = {"width": width, "height": 900}
+    # Without motion, or a colour would be read while it changes.
+    with browser.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce") as context:
+        context.add_init_script(_SHIFTS)
+        page = context.new_page()
+        page.set_default_timeout(_PATIENCE)
+        page.on("console", lambda message: _expect_quiet(message, problems))
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on("request", lambda request: _expect_own(request.url, base, problems))
+        yield page
 
 
 def _expect_quiet(message: ConsoleMessage, problems: list[str]) -> None:
