@@ -113,15 +113,17 @@ def test_a_first_visit_is_light():
     assert "@import" not in (HTML / links[0].partition("?")[0]).read_text("utf-8")
     at_once = [tag["src"] for tag in document.select("script[src]") if not tag.has_attr("defer")]
     assert [name.partition("?")[0] for name in at_once] == ["_static/start.js"]
-    files = {HTML / name.partition("?")[0] for name in (*links, *scripts, "index.html")}
+    loaded = (*links, *scripts, "index.html", "_static/fonts/inter.woff2")
+    files = {HTML / name.partition("?")[0] for name in loaded}
     assert sum(map(packed, files)) <= 110
 
 
-def test_no_icon_font_is_left():
-    assert [
-        p for p in HTML.rglob("*") if p.suffix in (".woff2", ".woff", ".ttf") or "fontawesome" in p.name
-    ] == []
-    assert "@font-face" not in (HTML / "_static/styles/site.css").read_text("utf-8")
+def test_the_only_font_is_small_and_its_own():
+    fonts = [p for p in HTML.rglob("*") if p.suffix in (".woff2", ".woff", ".ttf") or "fontawesome" in p.name]
+    assert [p.relative_to(HTML).as_posix() for p in fonts] == ["_static/fonts/inter.woff2"]
+    assert packed(fonts[0]) <= 40
+    faces = re.findall(r"@font-face[^}]*", (HTML / "_static/styles/site.css").read_text("utf-8"))
+    assert [re.findall(r"url\(([^)]*)", face) for face in faces] == [['"../fonts/inter.woff2"']] * 2
 
 
 def test_the_index_of_the_search_is_small():
