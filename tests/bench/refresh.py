@@ -5,6 +5,9 @@ folder of its own. One serves after the other, and each edit comes when the serv
 """
 
 import contextlib
+import http.client
+import os
+import signal
 import socket
 import statistics
 import subprocess
@@ -52,11 +55,12 @@ def served(command, folder):
             env=ENVIRONMENT,
             stdout=log,
             stderr=log,
+            start_new_session=True,  # what it started ends with it, or would still write while the folder goes
         )
         try:
             yield f"http://127.0.0.1:{port}/{PAGE}.html"
         finally:
-            server.terminate()
+            os.killpg(server.pid, signal.SIGTERM)
             server.wait()
 
 
@@ -64,8 +68,10 @@ def wait(address, word, limit=600):
     """Return when the page at an address holds a word."""
     end = time.perf_counter() + limit
     while time.perf_counter() < end:
-        with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=limit) as answer:
-            if word in answer.read().decode():
+        # A page that is being written may come in part.
+        missing = (OSError, http.client.HTTPException)
+        with contextlib.suppress(*missing), urllib.request.urlopen(address, timeout=limit) as answer:
+            if word in answer.read().decode(errors="replace"):
                 return
         time.sleep(0.02)
     sys.exit(f"{address} did not show {word!r} within {limit} s.")
