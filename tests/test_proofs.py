@@ -1,8 +1,9 @@
 """The file of a claim that a page loads: small, whole, and the same data as the recording."""
 
 import json
+from types import SimpleNamespace
 
-from _ext import DATA
+from _ext import DATA, build
 from _ext.claims import experiments, proofs, recording
 
 CLAIMS = experiments.load()
@@ -46,3 +47,13 @@ def test_a_claim_that_was_never_recorded_has_no_verdicts():
     _, found = taken(proofs.script(claim, recording.Recording()))
     assert found["verdicts"] == []
     assert "Not recorded" in found["seen"]
+
+
+def test_what_was_made_of_the_same_facts_is_not_made_again(tmp_path):
+    app = SimpleNamespace(doctreedir=tmp_path, outdir=tmp_path / "html", builder=SimpleNamespace(name="html"))
+    assert build.is_new(app, "proofs", {"a": 1})
+    assert not build.is_new(app, "proofs", {"a": 1})
+    assert build.is_new(app, "errors", {"a": 1})
+    assert build.is_new(app, "proofs", {"a": 2})
+    app.outdir = tmp_path / "elsewhere"
+    assert build.is_new(app, "proofs", {"a": 2})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -72,6 +73,16 @@ def processor() -> str:
         lines = []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(models, platform.processor())
+
+
+def is_new(app: Sphinx, name: str, *facts: object) -> bool:
+    """Return whether the last build of this kind made something of other facts, or nothing; remember these."""
+    file = Path(app.doctreedir, f"{app.builder.name}-{name}.sha256")
+    digest = hashlib.sha256(repr((app.outdir, facts)).encode()).hexdigest()
+    if file.exists() and file.read_text("utf-8") == digest:
+        return False
+    file.write_text(digest, "utf-8")
+    return True
 
 
 def is_site(app: Sphinx) -> bool:

@@ -29,6 +29,9 @@ def write(app: Sphinx, failure: Exception | None) -> None:
         return
     claims = domain.of(app.env)
     folder = Path(app.outdir, FOLDER)
+    source = Path(__file__).read_text("utf-8")
+    if not build.is_new(app, "proofs", source, claims.claims, claims.recording) and folder.exists():
+        return
     folder.mkdir(parents=True, exist_ok=True)
     files = {claim.id: script(claim, claims.recording) for claim in claims.claims.values()}
     files["releases"] = f"GuideRelease.take({_json(differing(claims.recording))});\n"

@@ -16,6 +16,9 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from _ext import ROOT, build
+from _ext.execution import fingerprint
+
 FILE = "_static/finder/catalogue.js"
 _WITH_BOX = ("html", "dirhtml", "singlehtml")
 _FLAGS = {re.MULTILINE: "m", re.IGNORECASE: "i", re.DOTALL: "s"}
@@ -95,8 +98,11 @@ def write(app: Sphinx, failure: Exception | None) -> None:
         for page, title in sorted(app.env.titles.items())
         if page.startswith("howto/") and not page.endswith("/index")
     ]
-    text = json.dumps(data(pages), ensure_ascii=False, separators=(",", ":"))
     target = Path(app.outdir, FILE)
+    sources = fingerprint.sources(ROOT / "jitguide", Path(__file__).parent)
+    if not build.is_new(app, "errors", sources, pages) and target.exists():
+        return
+    text = json.dumps(data(pages), ensure_ascii=False, separators=(",", ":"))
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(f"GuideErrors.load({text});\n", "utf-8")
 
