@@ -3,6 +3,7 @@
 import json
 from types import SimpleNamespace
 
+import pytest
 from _ext import DATA, build
 from _ext.claims import experiments, proofs, recording
 
@@ -51,9 +52,16 @@ def test_a_claim_that_was_never_recorded_has_no_verdicts():
 
 def test_what_was_made_of_the_same_facts_is_not_made_again(tmp_path):
     app = SimpleNamespace(doctreedir=tmp_path, outdir=tmp_path / "html", builder=SimpleNamespace(name="html"))
-    assert build.is_new(app, "proofs", {"a": 1})
-    assert not build.is_new(app, "proofs", {"a": 1})
-    assert build.is_new(app, "errors", {"a": 1})
-    assert build.is_new(app, "proofs", {"a": 2})
+
+    def is_made(name, facts):
+        with build.making(app, name, facts) as new:
+            return new
+
+    assert is_made("proofs", {"a": 1})
+    assert not is_made("proofs", {"a": 1})
+    assert is_made("errors", {"a": 1})
+    with pytest.raises(KeyboardInterrupt), build.making(app, "proofs", {"a": 2}):
+        raise KeyboardInterrupt
+    assert is_made("proofs", {"a": 2})
     app.outdir = tmp_path / "elsewhere"
-    assert build.is_new(app, "proofs", {"a": 2})
+    assert is_made("proofs", {"a": 2})

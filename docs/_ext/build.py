@@ -8,6 +8,8 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -75,14 +77,16 @@ def processor() -> str:
     return next(models, platform.processor())
 
 
-def is_new(app: Sphinx, name: str, *facts: object) -> bool:
-    """Return whether the last build of this kind made something of other facts, or nothing; remember these."""
+@contextmanager
+def making(app: Sphinx, name: str, *facts: object) -> Iterator[bool]:
+    """Say whether something has to be made of these facts, because the last build of this kind made it of others.
+
+    The facts are remembered at the end of the block, unless it fails.
+    """
     file = Path(app.doctreedir, f"{app.builder.name}-{name}.sha256")
     digest = hashlib.sha256(repr((app.outdir, facts)).encode()).hexdigest()
-    if file.exists() and file.read_text("utf-8") == digest:
-        return False
+    yield not file.exists() or file.read_text("utf-8") != digest
     file.write_text(digest, "utf-8")
-    return True
 
 
 def is_site(app: Sphinx) -> bool:

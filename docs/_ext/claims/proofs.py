@@ -30,9 +30,13 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     claims = domain.of(app.env)
     folder = Path(app.outdir, FOLDER)
     source = Path(__file__).read_text("utf-8")
-    if not build.is_new(app, "proofs", source, claims.claims, claims.recording) and folder.exists():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
+    with build.making(app, "proofs", source, claims.claims, claims.recording) as new:
+        if new or not folder.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            _write_all(folder, claims)
+
+
+def _write_all(folder: Path, claims: domain.ClaimsDomain) -> None:
     files = {claim.id: script(claim, claims.recording) for claim in claims.claims.values()}
     files["releases"] = f"GuideRelease.take({_json(differing(claims.recording))});\n"
     for name, text in files.items():

@@ -100,11 +100,11 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     ]
     target = Path(app.outdir, FILE)
     sources = fingerprint.sources(ROOT / "jitguide", Path(__file__).parent)
-    if not build.is_new(app, "errors", sources, pages) and target.exists():
-        return
-    text = json.dumps(data(pages), ensure_ascii=False, separators=(",", ":"))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(f"GuideErrors.load({text});\n", "utf-8")
+    with build.making(app, "errors", sources, pages) as new:
+        if new or not target.exists():
+            text = json.dumps(data(pages), ensure_ascii=False, separators=(",", ":"))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(f"GuideErrors.load({text});\n", "utf-8")
 
 
 def describe(app: Sphinx, doctree: nodes.document) -> None:
