@@ -33,7 +33,7 @@ _NOT_COUNTED = (
 # More rows than this are not read; the first and the last tell what happens.
 _MAX_ROWS = 40
 _NEED_NO_ADVICE = ("first call", "first call without error", "raised")
-_HIT, _OTHER = 0, 1  # codes of calls; higher ones stand for a reason to leave the fast path
+HIT, _OTHER = 0, 1  # codes of calls; higher ones stand for a reason to leave the fast path
 _HEADER = ("call", "outcome", "seconds", "trace", "lower", "compile", "why")
 _NUMERIC = (2, 3, 4, 5)
 _WHY = 6
@@ -101,7 +101,7 @@ class CallLog(Displayed):
     def _add_idle(self, seconds: float, why: Reason | None = None) -> None:
         """Note a call that was a hit or, with a reason, left the fast path."""
         with self._lock:
-            code = _HIT if why is None else min(self._idle.setdefault(why, len(self._idle) + _OTHER + 1), 255)
+            code = HIT if why is None else min(self._idle.setdefault(why, len(self._idle) + _OTHER + 1), 255)
             self._seconds.append(seconds)
             self._codes.append(code)
 
@@ -153,7 +153,7 @@ class CallLog(Displayed):
             codes = np.bincount(np.array(self._codes, np.uint8), minlength=2)
             found = [call.outcome for call in self._work.values()]
         counts: dict[Outcome, int] = {outcome: found.count(outcome) for outcome in OUTCOMES}
-        counts["hit"] += int(codes[_HIT])
+        counts["hit"] += int(codes[HIT])
         counts["left the fast path"] += int(codes[_OTHER + 1 :].sum())
         return {outcome: count for outcome, count in counts.items() if count}
 

@@ -14,7 +14,7 @@ from jitguide import _jax, _monitoring
 from jitguide._callables import jitted_in, peeled, require_jitted, shares_cache, unwatched
 from jitguide._watch.block import WatchedBlock
 from jitguide._watch.cache_model import Work, history_of
-from jitguide._watch.call_log import CallLog, Outcome
+from jitguide._watch.call_log import HIT, CallLog, Outcome
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._watch.signature import Signature, outline_of, signature_of
 from jitguide._watch.target import Entered, Stand, entry_of, static_names_in
@@ -119,13 +119,17 @@ class Watched(CallLog, Stand, Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if not _jax.at_top_level():
-            return cast(R, self._transformed(_jax.transformation(), args, kwargs))
-        return cast(R, self._entry(*args, **kwargs) if self._entry else self._observe(args, kwargs))
+            return self._transformed(_jax.transformation(), args, kwargs)
+        if self._entry:
+            return cast(R, self._entry(*args, **kwargs))
+        return self._observe(args, kwargs)
 
-    def _transformed(self, by: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _transformed(self, by: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         """Call the function under `vmap` or `grad`, and record that if it did any work; inside a trace, only call it."""
+        out: R
         if not by:
-            return self._fn(*args, **kwargs)
+            out = self._fn(*args, **kwargs)
+            return out
         start = perf_counter()
         with _monitoring.recording() as events:
             out = self._fn(*args, **kwargs)
@@ -135,13 +139,15 @@ class Watched(CallLog, Stand, Generic[P, R]):
             self._add(outcome, perf_counter() - start, phases, why)
         return out
 
-    def _observe(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _observe(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         """Call the jitted function and record that."""
         if not self._can_count:
             self._can_count = _monitoring.can_count()
         # A hit has to stay cheap, so nothing here calls more than it must.
+        out: R
         events: list[_monitoring.Event] = []
-        size, learned, work = self._size(), self._history.count, _WORK.get(self._name, 0)
+        history = self._history
+        size, learned, work = self._size(), history.count, _WORK.get(self._name, 0)
         token = _OPEN.set((*_OPEN.get(), events))
         start = perf_counter()
         try:
@@ -158,10 +164,12 @@ class Watched(CallLog, Stand, Generic[P, R]):
         changed = events or size != self._size() or work != _WORK.get(self._name, 0)
         if changed or not (self._seconds and self._can_count) or jax.config.jax_disable_jit:
             self._record(args, kwargs, events, seconds, _Before(size, learned, work))
-        elif not self._history.has_slow:
-            self._add_idle(seconds)
-        elif (outline := outline_of(args, kwargs, self._values)) in self._history.outlines:
-            self._add_idle(seconds, self._history.outlines[outline])
+        elif not (history.slow or history.failed):
+            with self._lock:
+                self._seconds.append(seconds)
+                self._codes.append(HIT)
+        elif (outline := outline_of(args, kwargs, self._values)) in history.outlines:
+            self._add_idle(seconds, history.outlines[outline])
         else:
             self._record(args, kwargs, events, seconds, _Before(size, learned, work))
         return out
