@@ -131,7 +131,8 @@ def child():
     """
 
     def run(code, *args, devices=None, folder=None, **settings):
-        environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"} | {"JAX_PLATFORMS": "cpu"}
+        environment = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")}
+        environment |= {"JAX_PLATFORMS": "cpu"}
         if devices:
             environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
         command = [sys.executable, "-c", code, *args]
