@@ -18,15 +18,16 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 
 from _ext import DOCS, build
 
-VERSION = 2  # of the rows that are kept of each page
+VERSION = 3  # of the rows that are kept of each page
 _SECTIONS = "_static/search/sections.js"
 _QUESTIONS = "questions-answered-here"
 # They list what other pages explain, and would be a third of the index.
 _LEFT_OUT = ("claims", "five-tutorials", "questions", "what-changed")
 _NAMES = re.compile(r"[A-Za-z_][\w.]*\w")
 _OF_JAX = re.compile(r"^(?:jax|jnp|lax|np|jitguide)\.|[a-z][A-Z]")
-_SHOWN = 120  # letters of a section that an excerpt can show
+_SHOWN = 108  # letters of a section that an excerpt can show
 # What a reader of a page does not read as its text.
+_GUESSES = {"guide-guesses", "guide-reasons"}  # most of them are wrong
 _SKIPPED = (nodes.comment, nodes.raw, nodes.substitution_definition, nodes.target)
 
 
@@ -67,7 +68,8 @@ def _own(section: nodes.section) -> tuple[list[str], list[str]]:
     waiting = [child for child in section if not isinstance(child, (nodes.section, nodes.title))]
     while waiting:
         node = waiting.pop(0)
-        if isinstance(node, (*_SKIPPED, nodes.section)):
+        classes = node.get("classes", ()) if isinstance(node, nodes.Element) else ()
+        if isinstance(node, (*_SKIPPED, nodes.section)) or _GUESSES.intersection(classes):
             continue
         if isinstance(node, nodes.literal_block):
             code.append(node.astext())
@@ -85,7 +87,7 @@ def _short(row: list[str]) -> list[str]:
         >>> _short(["p", "", "Page", "", "Call f.", "y = jnp.ones(3)\nraise NoError"])[-2:]
         ['Call f.', 'jnp.ones NoError']
         >>> [len(part) for part in _short(["p", "", "Page", "", "word other " * 99, ""])[-2:]]
-        [114, 0]
+        [103, 0]
     """
     *others, text, code = row
     end = len(text) if len(text) <= _SHOWN else max(text.rfind(" ", 0, _SHOWN), 0)
