@@ -77,7 +77,12 @@ doctest_default_flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE  # as in
 
 # Books ------------------------------------------------------------------------------------------------------
 epub_show_urls = "no"
-epub_exclude_files = ["search.xhtml", "_static/search/minisearch.LICENSE.txt"]  # for browsers
+# For browsers. Readers of books have fonts of their own.
+epub_exclude_files = [
+    "search.xhtml",
+    "_static/search/minisearch.LICENSE.txt",
+    *(f"_static/fonts/{name}" for name in ("inter.woff2", "OFL.txt")),
+]
 
 # Looks ------------------------------------------------------------------------------------------------------
 html_theme = "sphinx_book_theme"
