@@ -9,8 +9,10 @@ import pytest
 
 FILES = Path(__file__).parent / "questions"
 HALVES = {name: json.loads((FILES / f"{name}.json").read_text("utf-8")) for name in ("asked", "held_out")}
-EXAM = json.loads((FILES / "second_exam.json").read_text("utf-8"))
-PARTS = {**HALVES, "second_exam": EXAM}
+EXAMS = {
+    name: json.loads((FILES / f"{name}.json").read_text("utf-8")) for name in ("second_exam", "third_exam")
+}
+PARTS = {**HALVES, **EXAMS}
 ALL = [question for part in PARTS.values() for question in part]
 SOURCE = re.compile(r"[\w.-]+/[\w.-]+#\d+|https?://\S+")
 TYPES = {
@@ -27,7 +29,7 @@ TYPES = {
 @pytest.mark.parametrize("question", ALL, ids=[q["id"] for q in ALL])
 def test_a_question_has_its_fields(question):
     assert {name: type(value) for name, value in question.items()} == TYPES
-    assert re.fullmatch(r"q[34]-\d{3}", question["id"])
+    assert re.fullmatch(r"q[345]-\d{3}", question["id"])
     assert SOURCE.fullmatch(question["source"])
     assert 2022 <= question["year"] <= 2026
     assert 2 <= len(question["facts"]) <= 4
@@ -51,10 +53,9 @@ def test_no_question_stands_twice():
 
 
 def test_both_halves_cover_every_topic():
-    assert len(HALVES["held_out"]) >= 80
-    assert len(EXAM) >= 80
+    assert min(len(part) for part in (HALVES["held_out"], *EXAMS.values())) >= 80
     halves = [question for half in HALVES.values() for question in half]
     topics = {topic for topic, number in Counter(q["topic"] for q in halves).items() if number >= 4}
     assert len(topics) >= 17
-    for half in PARTS.values():
+    for half in (*HALVES.values(), EXAMS["second_exam"]):
         assert topics <= {q["topic"] for q in half}
