@@ -78,7 +78,9 @@ def section(title, *children, name):
 def test_each_section_has_its_own_text_and_code():
     inner = section("Inner", nodes.paragraph(text="deep ✓."), nodes.literal_block(text="f(1)"), name="inner")
     hidden = nodes.raw("", "<b>no</b>", format="html")
-    guesses = nodes.bullet_list("", nodes.list_item("", nodes.paragraph(text="Three?")), classes=["guide-guesses"])
+    guesses = nodes.bullet_list(
+        "", nodes.list_item("", nodes.paragraph(text="Three?")), classes=["guide-guesses"]
+    )
     outer = section("Outer", nodes.paragraph(text="shallow"), hidden, guesses, inner, name="outer")
     document = new_document("page")
     document += outer
