@@ -264,8 +264,10 @@ def bench(session: nox.Session) -> None:
     """Run benchmarks: `-- NAME`, or all but those of builds; `--quick` one short pass; writes build/bench/NAME.json."""
     names = sorted(path.stem for path in (ROOT / "tests" / "bench").glob("[a-z]*.py"))
     named = [word for word in session.posargs if not word.startswith("-")]
-    # Those of builds take many minutes each, because they build the whole site several times.
-    chosen = named or [name for name in names if name not in ("build", "first", "rebuild", "refresh")]
+    # Those of builds take many minutes each, and Lighthouse needs Node and a network.
+    chosen = named or [
+        name for name in names if name not in ("build", "first", "lighthouse", "rebuild", "refresh")
+    ]
     if unknown := [name for name in chosen if name not in names]:
         session.error(f"No benchmark is called {', '.join(unknown)}; there are {', '.join(names)}.")
     for name in chosen:

@@ -45,6 +45,16 @@ def escape(text: object) -> str:
     return html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(text)), quote=True)
 
 
+def plural(noun: str, number: float | None) -> str:
+    """Return a noun in the form that fits a number.
+
+    Example:
+        >>> plural("fusion", 1), plural("fusion", 2), plural("fusion", None)
+        ('fusion', 'fusions', 'fusions')
+    """
+    return noun if number == 1 else f"{noun}s"
+
+
 def duration(seconds: float | None, digits: int = 2) -> str:
     """Return a time in seconds as text with a fitting unit and `digits` significant digits.
 

@@ -10,6 +10,7 @@ from py_mini_racer import MiniRacer
 from jitguide import explain
 from jitguide._errors.entries import catalogue
 
+HOMES = {entry.key: "reference/errors" for entry in catalogue()}
 SCRIPT = Path(__file__).parents[1] / "docs" / "_static" / "finder" / "explain.js"
 PAGES = [
     {
@@ -55,7 +56,7 @@ def tracebacks():
 def v8():
     engine = MiniRacer()
     engine.eval(SCRIPT.read_text("utf-8"))
-    engine.eval(f"GuideErrors.load({json.dumps(error_finder.data(PAGES))})")
+    engine.eval(f"GuideErrors.load({json.dumps(error_finder.data(PAGES, HOMES))})")
     yield engine
     engine.close()
 

@@ -9,28 +9,39 @@ from _ext.directives import error_index
 from jitguide._errors.entries import GROUPS, catalogue, entries
 
 DOCS = Path(__file__).parents[1] / "docs"
+PAGES = {path.stem: path.read_text("utf-8") for path in (DOCS / "reference").glob("*.md")}
 SHOWN = {
-    page: re.findall(r"```{error-index} (.+)\n", (DOCS / f"{page}.md").read_text("utf-8"))
-    for page in ("reference/errors", "reference/silent")
+    f"reference/{name}": groups[0].split()
+    for name, text in PAGES.items()
+    if (groups := re.findall(r"```{error-index} (.+)\n", text))
 }
 
 
 def test_each_group_is_on_one_page():
-    shown = [group for arguments in SHOWN.values() for text in arguments for group in text.split()]
+    shown = [group for groups in SHOWN.values() for group in groups]
     assert sorted(shown) == sorted(GROUPS)
     assert set(error_index._TITLES) == set(GROUPS)
 
 
-def test_the_page_of_errors_shows_what_raises_and_the_other_what_does_not():
-    for page, silent in (("reference/errors", False), ("reference/silent", True)):
-        for group in SHOWN[page][0].split():
+def test_the_index_lists_what_raises_and_leads_to_the_page_that_shows_it():
+    listed = [text.split() for text in re.findall(r"```{error-list} (.+)\n", PAGES["errors"])]
+    assert listed == [SHOWN[f"reference/{name}"] for name in re.findall(r"<(errors-\w+)>", PAGES["errors"])]
+
+
+def test_the_page_of_silent_pitfalls_shows_what_raises_nothing_and_the_others_what_does():
+    for page, groups in SHOWN.items():
+        for group in groups:
+            silent = page == "reference/silent"
             assert {entry.error is None for entry in entries(group)} <= {silent}, group
 
 
-def test_an_entry_without_a_lesson_names_the_index_that_it_is_in():
+def test_an_entry_without_a_lesson_names_the_page_that_shows_it():
+    homes = {
+        entry.key: page for page, groups in SHOWN.items() for group in groups for entry in entries(group)
+    }
     for entry in catalogue():
-        if entry.page in SHOWN:
-            assert entry.page == ("reference/errors" if entry.error else "reference/silent"), entry.key
+        if entry.page.startswith("reference/errors"):
+            assert entry.page == homes[entry.key], entry.key
 
 
 @pytest.mark.parametrize(

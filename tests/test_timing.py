@@ -806,6 +806,7 @@ def test_no_winner_is_named_against_the_fastest_tenth_of_the_blocks():
     result = by_hand(timings=(Timing("a", (1.2e-4,) * 60, 1, 0.1), Timing("b", slower, 1, 0.1)), baseline="a")
     assert result.speedup("b").high < 0.5
     assert result.verdict("b") == "cannot tell"
+    assert "By its typical block 'b' is slower than 'a', by its fastest tenth it is not." in repr(result)
 
 
 def test_any_two_variants_can_be_set_against_each_other():

@@ -32,11 +32,15 @@ def summary(stages: Any) -> str:
 
 def counts(stages: Any) -> list[str]:
     """Return the counts, cost, memory, constants and donations as lines."""
-    ops = {k: "not available" if v is None else v for k, v in stages.operations.items()}
-    lines = [
-        f"{ops['jaxpr equations']} jaxpr equations → {ops['StableHLO operations']} StableHLO operations"
-        f" → {ops['HLO instructions']} HLO instructions, {ops['HLO fusions']} fusions"
-    ]
+    jaxpr, stablehlo, hlo, fusions = (
+        f"{'not available' if number is None else number} {_display.plural(name, number)}"
+        for name, number in zip(
+            ("jaxpr equation", "StableHLO operation", "HLO instruction", "fusion"),
+            stages.operations.values(),
+            strict=True,
+        )
+    )
+    lines = [f"{jaxpr} → {stablehlo} → {hlo}, {fusions}"]
     lines.append("cost: " + ", ".join(f"{k} {_number(v, k)}" for k, v in stages.cost.items()))
     lines.append("memory: " + ", ".join(f"{k} {_display.size(v)}" for k, v in stages.memory.items()))
     captured = [f"{c.type} ({_display.size(c.bytes)})" for c in stages.constants]

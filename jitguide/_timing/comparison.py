@@ -161,9 +161,14 @@ class Comparison(Displayed, AsData):
         A winner is named when the whole interval of the speedup is more than 2 % away from 1 and the fastest
         tenth of the blocks does not contradict; "same" is said when the interval lies within 5 % of 1.
         """
+        found, contradicted = self._judged(name, over)
+        return "cannot tell" if contradicted else found
+
+    def _judged(self, name: str, over: str | None = None) -> tuple[str, bool]:
+        """Return what the medians say, and whether the fastest tenth of the blocks contradicts."""
         found = judge(self.speedup(name, over))
         fast = self[self.baseline if over is None else over].low / self[name].low
-        return "cannot tell" if (found, fast < 1) in (("faster", True), ("slower", False)) else found
+        return found, (found, fast < 1) in (("faster", True), ("slower", False))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the speedups with their intervals; needs matplotlib."""
@@ -183,7 +188,13 @@ class Comparison(Displayed, AsData):
     def _below(self) -> list[str]:
         whom = "a second compiled copy" if self[self.baseline].copies > 1 else "itself"
         control = f"; baseline against {whom} {self.control.value:.3f} (should be 1)" if self.control else ""
-        return [*self.notes, ", ".join([*self._method, f"{self.timings[0].n} rounds{control}"])]
+        found = {timing.name: self._judged(timing.name) for timing in self.timings}
+        doubts = [
+            f"By its typical block {name!r} is {judged} than {self.baseline!r}, by its fastest tenth it is not."
+            for name, (judged, contradicted) in found.items()
+            if contradicted
+        ]
+        return [*self.notes, *doubts, ", ".join([*self._method, f"{self.timings[0].n} rounds{control}"])]
 
     def _table(self) -> Table:
         return Table(_HEADER, self._rows(), notes=self._below(), fit=True)

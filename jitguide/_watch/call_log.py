@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from jitguide._display import AsData, Displayed, Table, duration
+from jitguide._display import AsData, Displayed, Table, duration, plural
 from jitguide._watch.reasons import Reason
 from jitguide._watch.wanted import Wanted, require_count
 
@@ -231,7 +231,7 @@ class CallLog(Displayed):
         runs, count = self._runs(), len(self._seconds)
         counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()) or "none yet"
         notes = [*_advices(runs), *self._notes, *([_NOT_COUNTED] if "not counted" in self.counts else [])]
-        title = f"{self.__name__}: {count} call{'s' * (count != 1)} ({counts})"
+        title = f"{self.__name__}: {count} {plural('call', count)} ({counts})"
         return Table(_HEADER, [*_rows(runs)], _NUMERIC, _MINOR, title, notes, below=_WHY, fit=True)
 
     def to_dict(self) -> dict[str, Any]:

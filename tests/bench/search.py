@@ -28,7 +28,8 @@ from _ext.directives import questions  # noqa: E402
 
 from jitguide._errors.entries import catalogue  # noqa: E402
 
-SCRIPTS = ROOT / "docs" / "_build" / "html" / "_static" / "search"
+STATIC = ROOT / "docs" / "_build" / "html" / "_static"
+SCRIPTS = STATIC / "search"
 TARGET, FIRST = 0.9, 3
 OWN_LIST = "questions-answered-here"
 INDEX = "reference/questions"
@@ -54,12 +55,14 @@ def engine(keep_lists=True):
 
 def messages():
     """Return for each entry that raises or warns: its first line, and the right pages."""
+    finder = (STATIC / "finder" / "catalogue.js").read_text("utf-8")
+    data = json.loads(finder.removeprefix("GuideErrors.load(").rstrip(";\n").removesuffix(")"))
+    homes = {entry["key"]: entry["home"] for entry in data["entries"]}
     found = []
     for entry in catalogue():
         line = first_line(entry)
         if line:
-            home = "reference/errors" if entry.error else "reference/silent"
-            found.append((entry.key, line, {home, entry.page}))
+            found.append((entry.key, line, {homes[entry.key], entry.page}))
     return found
 
 

@@ -19,6 +19,7 @@ from .recording import MARKS, WORDS
 
 _TUTORIALS = "about/five-tutorials"
 PROOF = "claim-proof"  # what the page of all claims leaves to the pages of the topics
+USUAL = "claim-usual"  # and there too: that a claim holds on each release, which goes without saying
 # Topics whose file name makes no title.
 TOPICS = {
     "apis gone": "APIs that are gone",
@@ -138,12 +139,12 @@ class ClaimsTable(ClaimsDirective):
         row = recorded.verdicts.get(claim.id, "")
         whole = len(recorded.spans(claim.id)) == 1 and row[0] in "+~"
         mark = (MARKS[row[0]] if whole else "◐") if row else "?"
+        said = f"{mark} {recorded.in_words(claim.id)} {claim.rests_on}".rstrip()
+        usual = [USUAL] if set(row) == {"+"} and not claim.rests_on else []
         return [
             _raw(f'<div class="claim-row" id="claim-{claim.id}" data-verdicts="{row}">'),
             paragraph(inline(claim.sentence), "claim-sentence"),
-            paragraph(
-                [nodes.Text(f"{mark} {recorded.in_words(claim.id)} {claim.rests_on}".rstrip())], "claim-seen"
-            ),
+            paragraph([nodes.Text(said)], "claim-seen", *usual),
             nodes.container(
                 "",
                 *([] if whole else [_spans(recorded, claim.id)]),

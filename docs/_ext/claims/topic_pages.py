@@ -15,7 +15,6 @@ from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
 from _ext import build
-from _ext.nodes import paragraph
 
 from . import domain, tables
 
@@ -35,7 +34,12 @@ def shorten(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             continue
         address = domain.address(app.builder, docname, claims[name])
         link = nodes.reference("", "Experiment", internal=True, refuri=address, classes=["claim-link"])
-        proof.replace_self(paragraph([link], "claim-links"))
+        place = proof.parent.index(proof)
+        sentence, seen = proof.parent[place - 2 : place]
+        sentence += [nodes.Text(" "), link]
+        if tables.USUAL in seen["classes"]:
+            proof.parent.remove(seen)
+        proof.parent.remove(proof)
 
 
 def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:

@@ -19,6 +19,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("doctree-read", error_finder.describe)
     app.connect("build-finished", error_finder.write)
     app.add_directive("error-index", error_index.ErrorIndex)
+    app.add_directive("error-list", error_index.ErrorList)
+    app.connect("missing-reference", error_index.resolve)
     app.add_directive("flags", flags.Flags)
     app.add_directive("question-index", questions.QuestionIndex)
     app.connect("builder-inited", flags.check)

@@ -19,6 +19,8 @@ from sphinx.util.docutils import SphinxDirective
 from _ext import ROOT, build
 from _ext.execution import fingerprint
 
+from .error_index import PREFIX
+
 FILE = "_static/finder/catalogue.js"
 _WITH_BOX = ("html", "dirhtml", "singlehtml")
 _FLAGS = {re.MULTILINE: "m", re.IGNORECASE: "i", re.DOTALL: "s"}
@@ -40,8 +42,11 @@ class ErrorFinder(SphinxDirective):
         return [nodes.raw("", _BOX, format="html")]
 
 
-def data(pages: list[dict[str, str]]) -> dict[str, Any]:
-    """Return what the scripts need: the catalogue, the expressions of `explain`, and pages to suggest."""
+def data(pages: list[dict[str, str]], homes: dict[str, str]) -> dict[str, Any]:
+    """Return what the scripts need: the catalogue, the expressions of `explain`, and pages to suggest.
+
+    `homes` names, for the key of each entry, the page that shows it.
+    """
     from jitguide import _text  # imports JAX, which a build without changes does not need
     from jitguide._errors import explain
     from jitguide._errors.entries import catalogue
@@ -61,6 +66,7 @@ def data(pages: list[dict[str, str]]) -> dict[str, Any]:
             "fix": entry.fix,
             "cost": entry.cost,
             "page": entry.page,
+            "home": homes[entry.key],
             "patterns": list(map(javascript, entry.patterns)),
             "source": list(map(javascript, entry.source)),
         }
@@ -98,11 +104,17 @@ def write(app: Sphinx, failure: Exception | None) -> None:
         for page, title in sorted(app.env.titles.items())
         if page.startswith("howto/") and not page.endswith("/index")
     ]
+    labels = app.env.domains.standard_domain.labels
+    homes = {
+        name.removeprefix(PREFIX): page
+        for name, (page, *_) in sorted(labels.items())
+        if name.startswith(PREFIX)
+    }
     target = Path(app.outdir, FILE)
     sources = fingerprint.sources(ROOT / "jitguide", Path(__file__).parent)
-    with build.making(app, "errors", sources, pages) as new:
+    with build.making(app, "errors", sources, pages, homes) as new:
         if new or not target.exists():
-            text = json.dumps(data(pages), ensure_ascii=False, separators=(",", ":"))
+            text = json.dumps(data(pages, homes), ensure_ascii=False, separators=(",", ":"))
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(f"GuideErrors.load({text});\n", "utf-8")
 

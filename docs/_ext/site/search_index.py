@@ -26,8 +26,8 @@ _LEFT_OUT = ("claims", "five-tutorials", "questions", "what-changed")
 _NAMES = re.compile(r"[A-Za-z_][\w.]*\w")
 _OF_JAX = re.compile(r"^(?:jax|jnp|lax|np|jitguide)\.|[a-z][A-Z]")
 _SHOWN = 108  # letters of a section that an excerpt can show
-# What a reader of a page does not read as its text.
-_GUESSES = {"guide-guesses", "guide-reasons"}  # most of them are wrong
+# What a reader of a page does not read as its text: guesses, most of which are wrong, and titles of other pages.
+_OF_NO_SECTION = {"guide-guesses", "guide-reasons", "error-list"}
 _SKIPPED = (nodes.comment, nodes.raw, nodes.substitution_definition, nodes.target)
 
 
@@ -69,7 +69,7 @@ def _own(section: nodes.section) -> tuple[list[str], list[str]]:
     while waiting:
         node = waiting.pop(0)
         classes = node.get("classes", ()) if isinstance(node, nodes.Element) else ()
-        if isinstance(node, (*_SKIPPED, nodes.section)) or _GUESSES.intersection(classes):
+        if isinstance(node, (*_SKIPPED, nodes.section)) or _OF_NO_SECTION.intersection(classes):
             continue
         if isinstance(node, nodes.literal_block):
             code.append(node.astext())

@@ -31,17 +31,19 @@
       .split("`")
       .map((part, i) => (i % 2 ? element("code", part.replace(/\s*<[^>]*>$/, "")) : part));
   const address = (page, anchor) => `${root}${page}.html${anchor ? `#${anchor}` : ""}`;
-  const INDEX = "reference/errors";
-
   function entry(found) {
-    const more = found.page === INDEX ? [] : [" · ", element("a", "The page about it", { href: address(found.page) })];
+    const about = { href: address(found.page) };
+    const more = found.page === found.home ? [] : [" · ", element("a", "The page about it", about)];
     return [
       element("p", element("strong", rich(found.title))),
       element("p", [element("b", "Cause: "), ...rich(found.cause)]),
       element("p", element("b", "Fix:")),
       element("pre", found.fix.trim(), { tabIndex: 0 }),
       element("p", [element("b", "Cost: "), ...rich(found.cost)]),
-      element("p", [element("a", "Example and fix in the error index", { href: address(INDEX, found.key) }), ...more]),
+      element("p", [
+        element("a", "Example and fix in the error index", { href: address(found.home, found.key) }),
+        ...more,
+      ]),
     ];
   }
 
@@ -55,7 +57,7 @@
     const query = encodeURIComponent(lines[lines.length - 1].trim().slice(0, 200));
     return element("p", element("a", "Search the guide for it", { href: `${root}search.html?q=${query}` }));
   };
-  const linkOf = (one) => [one.title, one.key ? address(INDEX, one.key) : address(one.page)];
+  const linkOf = (one) => [one.title, one.key ? address(one.home, one.key) : address(one.page)];
 
   function show() {
     const text = input.value;
