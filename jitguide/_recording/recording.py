@@ -49,8 +49,12 @@ class Recording(AsData):
         return SideBySide((self, *(others or shipped())))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the recording as data that `json.dumps` accepts; times are in seconds."""
-        return {"format": FORMAT, **super().to_dict()}
+        """Return the recording as data that `json.dumps` accepts; times are in seconds.
+
+        "shown" has the table's rows as text, and "made_on" its line on the machine, for readers other than Python.
+        """
+        shown = [[row.group, row.what, _shown(row)] for row in self.rows]
+        return {"format": FORMAT, **super().to_dict(), "shown": shown, "made_on": _made_on(self)}
 
     @classmethod
     def from_dict(cls, data: Any) -> Recording:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -266,6 +267,26 @@ def test_a_release_is_chosen_for_the_whole_site(visit, address, how):
         expect(page.locator("a.claim-link.differs").first).to_contain_text("0.4.30")
         page.get_by_label("I use JAX").select_option("any release")
         expect(page.locator("a.claim-link.differs")).to_have_count(0)
+
+
+def test_a_recording_is_shown_beside_the_others(visit, tmp_path):
+    shown = [["What does a call cost?", what, "7 µs"] for what in ("each call waited for", "another row")]
+    mine = {"format": 1, "name": "<b>mine</b>", "shown": shown, "made_on": "JAX 0.9"}
+    (tmp_path / "mine.json").write_text(json.dumps(mine), "utf-8")
+    (tmp_path / "other.json").write_text("{}", "utf-8")
+    with visit("reference/other-machines.html") as page:
+        box, tables = page.locator(".recording-drop"), page.locator(".jg table")
+        columns = tables.first.locator("thead th").count()
+        for _ in range(2):  # the second replaces the first
+            box.locator("input").set_input_files(tmp_path / "mine.json")
+            expect(box.get_by_role("status")).to_contain_text("JAX")
+            expect(tables.first.locator("thead th")).to_have_count(columns + 1)
+            expect(tables.first.locator("thead th").last).to_have_text("<b>mine</b>")
+            expect(tables.first.locator("tbody tr").last).to_contain_text("another row")
+            expect(tables.first.locator("tbody tr").first.locator("td").last).to_have_text("7 µs")
+            expect(tables.last.locator("tbody tr").first.locator("td").last).to_have_text("not measured")
+        box.locator("input").set_input_files(tmp_path / "other.json")
+        expect(box.get_by_role("status")).to_contain_text("other.json is no recording")
 
 
 def test_a_filter_of_the_claims_stands_in_the_address(visit):

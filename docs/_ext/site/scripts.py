@@ -7,6 +7,7 @@ from sphinx.application import Sphinx
 _NEEDED_BY = {
     "stages.js": ('class="jgs',),
     "pairs.js": ('class="call-pairs"',),
+    "recording.js": ("recording-drop",),
     "predict.js": ('class="guide-guesses', "guide-exercise", "lesson-progress"),
 }
 
