@@ -9,7 +9,7 @@
     return made;
   };
   const input = element("input", { type: "file", accept: ".json,application/json" });
-  const label = element("label", {}, "Show your recording beside these, or drop its file here: ", input);
+  const label = element("label", {}, "Or show its file here, or drop it; it is not uploaded: ", input);
   const said = element("p", {});
   said.setAttribute("role", "status");
   box.append(label, said);
