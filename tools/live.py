@@ -9,6 +9,7 @@ A page shows the warnings about it above its text, where you see them: a cell th
 
 from __future__ import annotations
 
+import argparse
 import atexit
 import contextlib
 import os
@@ -142,6 +143,25 @@ def build(arguments: Sequence[str], wait: Callable[[], object] = lambda: None) -
     return sphinx.cmd.build.build_main(arguments)
 
 
+def with_free_port(arguments: list[str]) -> list[str]:
+    """Return the arguments with a port that is free; end with a sentence if the one asked for is not."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int)
+    asked = parser.parse_known_args(arguments)[0]
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((asked.host, 8000 if asked.port is None else asked.port))
+        except OSError as error:
+            if asked.port is None:
+                return ["--port", "0", *arguments]
+            sys.exit(
+                f"Cannot serve on port {asked.port}: {error.strerror}. Choose another with `nox -s live -- --port N`, or leave it out."
+            )
+    return arguments
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["--serve", *rest]:
@@ -151,4 +171,4 @@ if __name__ == "__main__":
             sys.exit(build(rest))
         case rest:
             autobuild.Builder = ReadyBuilder
-            sys.exit(autobuild.main(["-D", "guide_preview=1", *rest]))
+            sys.exit(autobuild.main(["-D", "guide_preview=1", *with_free_port(rest)]))

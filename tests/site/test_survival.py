@@ -4,6 +4,7 @@ import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import test_faults as faults
 
+ROOT = Path(__file__).parents[2]
 GOOD = faults.FRONT + faults.cell("print('six times seven is', 6 * 7)")
 SHOWN = "six times seven is 42"
 
@@ -144,3 +146,14 @@ def test_damaged_files_of_an_earlier_build_are_made_again(tmp_path):
         code, printed = finish(start(tmp_path, {"index": text}))
         assert code == 0, printed
         assert SHOWN in shown(tmp_path)
+
+
+def test_a_port_that_is_taken_is_told_before_anything_is_built(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [sys.executable, str(ROOT / "tools" / "live.py"), "--port", str(port), str(tmp_path), "out"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert f"Cannot serve on port {port}" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not Path("out").exists()
