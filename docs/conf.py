@@ -1,6 +1,8 @@
 """Sphinx settings of the guide. Unusual ones carry their reason."""
 
+import atexit
 import doctest
+import gc
 import os
 import re
 import sys
@@ -12,6 +14,10 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent / "tools")]  # for docs/_ext and to
 
 import repository  # noqa: E402
 from _ext import build  # noqa: E402
+
+# Sphinx makes millions of objects and keeps them: looking for garbage among them is a fifth of a small build.
+gc.set_threshold(200_000, 20, 100)
+atexit.register(gc.freeze)
 
 build.start_jax()  # while Sphinx starts; a build without changes needs nothing else of JAX
 

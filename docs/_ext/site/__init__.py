@@ -16,6 +16,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_node(HideCodeCellNode, override=True, html=(theme_fixes.visit_hidden, depart_HideCellInput))
     app.connect("builder-inited", search_index.replace_search)
     app.connect("builder-inited", theme_fixes.copy_style)
+    app.connect("builder-inited", theme_fixes.keep_templates)
     app.connect("doctree-read", search_index.note, priority=900)  # after all that changes a page
     app.connect("build-finished", search_index.write)
     app.connect("build-finished", theme_fixes.remove_icon_library)

@@ -7,6 +7,7 @@ id of it; the theme's icon font, which no page shows, goes.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -47,7 +48,7 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     sheets = sorted(app.builder._css_files, key=lambda sheet: sheet.priority)  # type: ignore[attr-defined]
     own = [str(sheet.filename).removeprefix("_static/") for sheet in sheets if sheet.filename]
     texts = [_moved((static / file).read_text("utf-8"), file) for file in dict.fromkeys([*_FIRST, *own])]
-    words = used(Path(app.outdir))
+    words = used(Path(app.outdir), Path(app.doctreedir, f"{app.builder.name}-style.json"))
     Path(app.outdir, FILE).write_text("\n".join(purged(text, words) for text in texts) + "\n", "utf-8")
 
 
@@ -59,15 +60,23 @@ def _moved(text: str, file: str) -> str:
     return re.sub(r"url\((['\"]?)(?!data:|#|/|['\"])", rf"url(\1../{folder + '/' if folder else ''}", text)
 
 
-def used(folder: Path) -> set[str]:
-    """Return the classes and ids of all pages, and the words of all scripts, which add classes."""
-    found: set[str] = set()
+def used(folder: Path, memory: Path) -> set[str]:
+    """Return the classes and ids of all pages, and the words of all scripts, which add classes.
+
+    `memory` is a file of those that earlier builds found, so that only newer pages are read.
+    """
+    known = json.loads(memory.read_text("utf-8")) if memory.exists() else {}
+    found = set(known.get(str(folder), ()))
+    since = memory.stat().st_mtime_ns if found else 0
     for path in folder.rglob("*.html"):
+        if path.stat().st_mtime_ns < since:
+            continue
         for value in re.findall(r'\b(?:class|id)="([^"]*)"', path.read_text("utf-8")):
             found |= set(value.split())
     for path in (folder / "_static").rglob("*.js"):
         if path.parent.name != "claims":
             found |= set(re.findall(r"[\w-]+", path.read_text("utf-8", "replace")))
+    memory.write_text(json.dumps({str(folder): sorted(found)}), "utf-8")
     return found
 
 

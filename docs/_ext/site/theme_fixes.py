@@ -11,6 +11,7 @@ import html
 import shutil
 from pathlib import Path
 
+from jinja2 import FileSystemBytecodeCache
 from myst_nb.sphinx_ import HideCodeCellNode
 from myst_nb.sphinx_ext import add_global_html_resources
 from sphinx.application import Sphinx
@@ -33,6 +34,14 @@ def copy_style(app: Sphinx) -> None:
     if app.builder.format == "html":
         Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
         add_global_html_resources(app, None)
+
+
+def keep_templates(app: Sphinx) -> None:
+    """Keep the compiled templates for the next build: those of the theme take longer than a page."""
+    environment = getattr(getattr(app.builder, "templates", None), "environment", None)
+    if environment is not None:
+        Path(app.doctreedir).mkdir(parents=True, exist_ok=True)
+        environment.bytecode_cache = FileSystemBytecodeCache(str(app.doctreedir))
 
 
 def remove_icon_library(app: Sphinx, error: Exception | None) -> None:
