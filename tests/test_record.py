@@ -40,6 +40,10 @@ def test_a_recording_is_the_same_after_json():
     assert Recording.from_dict(json.loads(json.dumps(FAST.to_dict()))) == FAST
 
 
+def test_a_recording_is_not_shown_beside_itself():
+    assert FAST.beside(FAST).recordings == (FAST,)
+
+
 @pytest.mark.parametrize(
     ("data", "part"),
     [

@@ -46,7 +46,7 @@ class Recording(AsData):
         Args:
             *others: Recordings; those that come with the guide if left out.
         """
-        return SideBySide((self, *(others or shipped())))
+        return SideBySide((self, *(one for one in others or shipped() if one != self)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recording as data that `json.dumps` accepts; times are in seconds.
