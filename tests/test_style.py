@@ -39,5 +39,9 @@ def test_words_of_pages_and_scripts_are_used(tmp_path):
     (tmp_path / "_static").mkdir()
     (tmp_path / "page.html").write_text('<p id="one" class="two three">four</p>')
     (tmp_path / "_static" / "x.js").write_text('e.classList.add("chip-good")')
-    assert {"one", "two", "three", "chip-good"} <= style.used(tmp_path)
-    assert "four" not in style.used(tmp_path)
+    memory = tmp_path / "memory.json"
+    found = style.used(tmp_path, memory)
+    assert {"one", "two", "three", "chip-good"} <= found
+    assert "four" not in found
+    (tmp_path / "other.html").write_text('<p class="five">six</p>')
+    assert style.used(tmp_path, memory) == found | {"five"}  # what is known, and what the new page adds
