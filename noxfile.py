@@ -306,6 +306,26 @@ def record(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def bundle(session: nox.Session) -> None:
+    """Make a folder to run on a machine without a network, such as one with a GPU; `-- --wheels` adds all but JAX."""
+    folder = ROOT / "build" / "jit-guide"
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in session.run("git", "ls-files", external=True, silent=True).splitlines():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, target)
+    if "--wheels" in session.posargs:
+        session.install("pip")
+        wheels, needs = folder / "wheels", group("docs", "tests", "ecosystem")
+        wheels.mkdir()
+        session.run("python", "-m", "pip", "download", "-q", "-d", str(wheels), "-c", CONSTRAINTS, *needs)
+        for path in (*wheels.glob("jax-*"), *wheels.glob("jaxlib-*")):
+            path.unlink()  # that machine's own can use its device
+        (wheels / "requirements.txt").write_text("\n".join(needs) + "\n", "utf-8")
+    print(f"\nCopy {folder} to the machine and run there: python tools/run_here.py NAME")
+
+
+@nox.session(default=False)
 def versions(session: nox.Session) -> None:
     """Run the claims on many releases of JAX and record them in docs/_data/claims.json.
 

@@ -25,7 +25,7 @@ _QUESTIONS = "questions-answered-here"
 _LEFT_OUT = ("claims", "five-tutorials", "questions", "what-changed")
 _NAMES = re.compile(r"[A-Za-z_][\w.]*\w")
 _OF_JAX = re.compile(r"^(?:jax|jnp|lax|np|jitguide)\.|[a-z][A-Z]")
-_SHOWN = 102  # letters of a section that an excerpt can show
+_SHOWN = 88  # letters of a section that an excerpt can show
 # What a reader of a page does not read as its text: guesses, most of which are wrong, and titles of other pages.
 _OF_NO_SECTION = {"guide-guesses", "guide-reasons", "error-list"}
 _SKIPPED = (nodes.comment, nodes.raw, nodes.substitution_definition, nodes.target)
@@ -87,7 +87,7 @@ def _short(row: list[str]) -> list[str]:
         >>> _short(["p", "", "Page", "", "Call f.", "y = jnp.ones(3)\nraise NoError"])[-2:]
         ['Call f.', 'jnp.ones NoError']
         >>> [len(part) for part in _short(["p", "", "Page", "", "word other " * 99, ""])[-2:]]
-        [98, 0]
+        [87, 0]
     """
     *others, text, code = row
     end = len(text) if len(text) <= _SHOWN else max(text.rfind(" ", 0, _SHOWN), 0)

@@ -1,0 +1,101 @@
+"""Run what this machine can run, without a network, and pack the results: `python tools/run_here.py [NAME]`.
+
+For a machine with Python and JAX, such as one with a GPU, to which a clone of the project, or the folder that
+`nox -s bundle` makes, was copied. With pytest it also runs the claims, and with the folder's wheels the tests and the
+whole site. NAME says what the machine is called in tables. What was printed, the recording of the machine and the
+verdicts on the claims are in `results.zip`, the site in `site.zip`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+WHEELS, RESULTS, SITE = ROOT / "wheels", ROOT / "build" / "results", ROOT / "build" / "site"
+PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short")
+HOUR = 3600  # seconds: a step that takes longer hangs
+
+
+def steps(name: str) -> Iterator[tuple[str, list[str], tuple[str, ...]]]:
+    """Yield what each step is called, its arguments for Python, and the modules that it needs beside JAX."""
+    yield "report", ["-m", "jitguide", "report"], ()
+    yield "recording", ["-m", "jitguide", "record", str(RESULTS / "machine.json"), "--name", name], ()
+    verdicts = ["--record", str(RESULTS / "claims.json")]
+    yield "claims", [*PYTEST, "tests/claims", "-c", "tests/claims/pytest.ini", *verdicts], ("pytest",)
+    for example in sorted((ROOT / "examples").glob("*.py")):
+        if not example.stem.startswith("test_"):
+            yield f"example {example.stem}", [str(example)], ()
+    needed = ("pytest", "hypothesis", "sphinx", "equinox")
+    yield "tests", [*PYTEST, "tests", "jitguide", "--ignore=tests/claims", "-m", "not measures"], needed
+    build = ["-m", "sphinx", "-b", "html", "-q", "-d", str(ROOT / "build" / "doctrees"), "docs", str(SITE)]
+    yield "site", build, ("sphinx", "myst_nb")
+
+
+def install_wheels() -> None:
+    """Go on in an environment that has the wheels beside this machine's own JAX."""
+    place = ROOT / "build" / "environment"
+    python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    if Path(sys.prefix) == place or not WHEELS.is_dir():
+        return
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        # What is installed here comes after what the wheels bring; it may itself be in an environment.
+        own = next(place.rglob("site-packages"))
+        (own / "beside.pth").write_text(
+            "\n".join(p for p in sys.path if p.endswith("-packages")) + "\n", "utf-8"
+        )
+        offline = ["--no-index", "--find-links", WHEELS, "-q", "-r", WHEELS / "requirements.txt"]
+        subprocess.run([python, "-m", "pip", "install", *offline], check=True)
+    sys.exit(subprocess.run([python, *sys.argv], check=False).returncode)
+
+
+def run(name: str, arguments: list[str], needed: tuple[str, ...]) -> str:
+    """Run a step and return in words how it went."""
+    if missing := [module for module in needed if importlib.util.find_spec(module) is None]:
+        return f"left out: {', '.join(missing)} is not installed here"
+    # A step may start further processes: the first must not take the memory of a GPU for itself.
+    own = {"PYTHONPATH": str(ROOT), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    start = time.perf_counter()
+    with (RESULTS / f"{name.replace(' ', '-')}.txt").open("w", encoding="utf-8") as log:
+        command = [sys.executable, *arguments]
+        try:
+            code = subprocess.run(
+                command, cwd=ROOT, env=os.environ | own, stdout=log, stderr=subprocess.STDOUT, timeout=HOUR, check=False
+            ).returncode  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return f"did not end within {HOUR // 60} minutes"
+    last = (Path(log.name).read_text("utf-8").strip().splitlines() or [""])[-1]
+    return (
+        f"{'done' if code == 0 else f'exit code {code}'} in {time.perf_counter() - start:.0f} s: {last[:100]}"
+    )
+
+
+def main() -> int:
+    """Run the steps and pack what they gave; return 1 without JAX."""
+    if importlib.util.find_spec("jax") is None:
+        print("JAX is not installed for this Python: run this with the Python that has it.", file=sys.stderr)
+        return 1
+    install_wheels()
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    RESULTS.mkdir(parents=True)
+    for name, arguments, needed in steps(sys.argv[1] if len(sys.argv) > 1 else "this machine"):
+        print(f"{name} ...", end=" ", flush=True)
+        said = run(name, arguments, needed)
+        print(said, flush=True)
+        with (RESULTS / "summary.txt").open("a", encoding="utf-8") as summary:
+            summary.write(f"{name}: {said}\n")
+    for folder in (RESULTS, SITE):
+        if folder.is_dir():
+            print("packed:", shutil.make_archive(str(ROOT / folder.name), "zip", folder))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
