@@ -86,6 +86,8 @@ epub_show_urls = "no"
 # For browsers. Readers of books have fonts of their own.
 epub_exclude_files = [
     "search.xhtml",
+    "status.json",  # of the build before, as is the next
+    ".buildinfo.bak",
     "_static/search/minisearch.LICENSE.txt",
     *(f"_static/fonts/{name}" for name in ("inter.woff2", "OFL.txt")),
 ]

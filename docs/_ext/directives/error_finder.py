@@ -45,7 +45,7 @@ class ErrorFinder(SphinxDirective):
 def data(pages: list[dict[str, str]], homes: dict[str, str]) -> dict[str, Any]:
     """Return what the scripts need: the catalogue, the expressions of `explain`, and pages to suggest.
 
-    `homes` names, for the key of each entry, the page that shows it.
+    `homes` names, for the key of each entry, the page that shows it; where none does, it is the page about it.
     """
     from jitguide import _text  # imports JAX, which a build without changes does not need
     from jitguide._errors import explain
@@ -66,7 +66,7 @@ def data(pages: list[dict[str, str]], homes: dict[str, str]) -> dict[str, Any]:
             "fix": entry.fix,
             "cost": entry.cost,
             "page": entry.page,
-            "home": homes[entry.key],
+            "home": homes.get(entry.key, entry.page),
             "patterns": list(map(javascript, entry.patterns)),
             "source": list(map(javascript, entry.source)),
         }
