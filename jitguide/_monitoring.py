@@ -45,6 +45,7 @@ class Event:
         seconds: How long it took.
         where: File and line of the user's call, such as `train.py:12`; empty if unknown.
         shapes: Of the arguments of an executable that was made while a `logged` block was open.
+        yours: Whether the module that called it has a function of yours by that name.
     """
 
     phase: str
@@ -52,6 +53,7 @@ class Event:
     seconds: float
     where: str = ""
     shapes: str = ""
+    yours: bool = False
 
 
 class _Local(threading.local):
@@ -89,7 +91,9 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
         shapes, _local.shapes = (_local.shapes, "") if phase in ("compile", "read") else ("", _local.shapes)
         if not (lists := OPEN.get()):
             return
-        seen = Event(phase, name, float(seconds), _your_line(), shapes)
+        frame = _your_frame()
+        where = place(frame.f_code.co_filename, frame.f_lineno) if frame else ""
+        seen = Event(phase, name, float(seconds), where, shapes, _is_yours(name, frame))
         for events in lists:
             events.append(seen)
 
@@ -121,7 +125,7 @@ def _plain_name(name: str) -> str:
     return name[4:-1] if name.startswith("jit(") and name.endswith(")") else name
 
 
-def _your_line() -> str:
+def _your_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(2)
     found = None
     while frame is not None:
@@ -129,9 +133,15 @@ def _your_line() -> str:
         if not file.startswith((*_NOT_YOURS, "<frozen")):
             found = found or frame
             if _INSTALLED not in file:
-                return place(file, frame.f_lineno)
+                return frame
         frame = frame.f_back
-    return place(found.f_code.co_filename, found.f_lineno) if found else ""
+    return found
+
+
+def _is_yours(name: str, frame: FrameType | None) -> bool:
+    # Of a module only: to ask a frame for its locals would keep what they hold alive.
+    value = frame and frame.f_globals.get(name)
+    return callable(value) and not str(getattr(value, "__module__", "")).startswith("jax")
 
 
 def is_listening() -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # Jupyter runs a cell as a file whose directory carries the process id.
-_CELL = re.compile(r"[^\s\"'<>]*[/\\]ipykernel_\d+[/\\]\d+\.py|<ipython-input-[^>]*>")
+_CELL = re.compile(r"(?<![^\s\"'<>])[^\s\"'<>]*[/\\]ipykernel_\d+[/\\]\d+\.py|<ipython-input-[^>]*>")
 _QUOTED_FILE = re.compile(r'File "[^"\n]*[/\\]([^"/\\\n]+)"')
 # The look-behind keeps URLs and fractions: a path starts a word.
 _PATH = re.compile(
@@ -35,7 +35,7 @@ def clean(text: str) -> str:
         >>> clean("traced f at /home/me/work/train.py:7, see https://docs.jax.dev/en/latest/errors.html")
         'traced f at train.py:7, see https://docs.jax.dev/en/latest/errors.html'
     """
-    text = _FILTER_NOTE.sub("", _ANSI.sub("", text))
+    text = _FILTER_NOTE.sub("", ANSI.sub("", text))
     text = _ADDRESS.sub("", _CELL.sub("<cell>", text))
     text = _QUOTED_FILE.sub(r'File "\1"', text)
     return _PATH.sub(_without_directories, text).strip()

@@ -5,9 +5,11 @@ import functools
 import html
 import json
 import math
+import os
 import random
 import sys
 import time
+import uuid
 
 import jax
 import jax.numpy as jnp
@@ -420,7 +422,44 @@ def act_append(x):
     return x
 
 
+OLD_RNG = np.random.RandomState(0)
+
+
+def act_old_generator(x):
+    return x + OLD_RNG.normal()
+
+
+COUNTS = {"calls": 0}
+
+
+def act_count(x):
+    COUNTS["calls"] += 1
+    return x
+
+
+STEPS = 0
+
+
+def act_step(x):
+    global STEPS
+    STEPS += 1
+    return x
+
+
+def act_identify(x):
+    return x + uuid.uuid4().int % 7
+
+
+def act_draw_from_the_system(x):
+    return x + os.urandom(1)[0]
+
+
 IMPURE = {
+    act_old_generator: "changes `OLD_RNG`",
+    act_count: "changes `COUNTS['calls']`",
+    act_step: "changes `STEPS`",
+    act_identify: "`uuid.uuid4` at test_check.py:",
+    act_draw_from_the_system: "`urandom` at test_check.py:",
     act_time: "`time.time` at test_check.py:",
     act_print: "`print` at test_check.py:",
     act_numpy: "`np.random`",
@@ -445,7 +484,7 @@ LIMITS = [1.0, 2.0]
 
 def test_what_is_pure_is_not_mentioned():
     def steady(x, key):
-        parts = []
+        parts = [x + np.random.RandomState(0).rand(3).astype("float32")]
         for limit in LIMITS:
             parts.append(jnp.minimum(x, limit))
         return sum(parts) + jax.random.normal(key, x.shape) + jnp.asarray(np.arange(3.0), x.dtype)
@@ -468,14 +507,20 @@ def test_an_unused_argument_is_found_unless_its_name_says_so():
     assert found.sentence == "`y` is not used: its value does not reach the result."
     assert check(jax.jit(lambda x, _y: x), ones(3), ones(3), run=False).kinds == ()
     assert check(jax.jit(lambda x, y: x + y["a"]), ones(3), {"a": 1.0, "b": 2.0}, run=False).kinds == ()
-    assert check(jax.jit(lambda x, y: y), ones(3), ones(3), run=False).kinds == ("unused argument",)
+    for unused in (lambda x, y: y, lambda x, y: (jnp.sin(x), y)[1], lambda x, y: jnp.zeros_like(x) + y):
+        assert check(jax.jit(unused), ones(3), ones(3), run=False).kinds == ("unused argument",)
+    printed = jax.jit(lambda x, y: (jax.debug.print("{}", x), y)[1])
+    assert check(printed, ones(3), ones(3), run=False).kinds == ("host round trip",)
 
 
 def test_a_donation_in_vain_is_found():
     found = only(jax.jit(lambda x: x.sum(), donate_argnums=0), ones(3))
-    assert found.sentence == (
-        "`x` is donated without effect: no result has the shape and dtype of its float32[3]."
-    )
+    assert found.sentence == ("`x` is donated without effect: no result has the size of its float32[3].")
+    for reused in (lambda x: x.reshape(2, 8) * 2, lambda x: x.astype(int), lambda x: (x.sum(), x + 1)):
+        assert check(jax.jit(reused, donate_argnums=0), ones(16), run=False).kinds == ()
+    state = {"weights": ones(400_000), "step": jnp.int32(0)}
+    kept = jax.jit(lambda state: state["weights"] * (1.0 + state["step"]), donate_argnums=0)
+    assert check(kept, state, run=False).kinds == ()
     assert check(jax.jit(lambda x: x * 2, donate_argnums=0), ones(3), run=False).kinds == ()
 
 
@@ -493,6 +538,75 @@ def test_a_global_that_changed_after_the_trace_is_found(monkeypatch):
     fn(ones(3))
     monkeypatch.setattr(sys.modules[__name__], "LIMITS", [1.0, 5.0])
     assert check(fn, ones(3)).kinds == ("disagreement",)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [-jnp.inf, jnp.nan, jnp.int32(10_000_000)],
+    ids=["inf", "nan", "step"],
+)
+def test_nothing_beside_it_hides_a_result_that_differs(monkeypatch, beside):
+    timed_as(monkeypatch, 1.0, 10.0)
+    fn = jax.jit(lambda x: (jnp.full(3, beside), x.mean() * LIMITS[1]))
+    fn(ones(3))
+    monkeypatch.setattr(sys.modules[__name__], "LIMITS", [1.0, 5.0])
+    assert check(fn, ones(3)).kinds == ("disagreement",)
+
+
+@pytest.mark.parametrize(
+    ("fn", "x"),
+    [(lambda a: (a + 1) - 1e8, np.float64([1e8 + 0.25])), (lambda a: a * a, 100_000)],
+    ids=["float64", "int"],
+)
+def test_a_plain_function_that_computes_in_64_bits_is_named(monkeypatch, fn, x):
+    timed_as(monkeypatch, 1.0, 10.0)
+    found = check(jax.jit(fn), x).findings[0]
+    assert found.kind == "disagreement"
+    assert "so that both compute in the same dtype" in found.advice
+
+
+def test_many_small_constants_are_a_large_one():
+    tables = [jnp.full((450, 512), i, "float32") for i in range(4)]
+    found = only(jax.jit(lambda x: x + sum(t[0, 0] for t in tables)), ones(3))
+    assert found.kind == "constant"
+    assert found.sentence.endswith("and 1 more: 3.52 MiB in all.")
+
+
+class Model:
+    def __init__(self):
+        self.steps, self.key, self.history = 0, jax.random.PRNGKey(0), []
+
+    def draw(self, x):
+        return x + jax.random.normal(self.key, x.shape)
+
+    def count(self, x):
+        self.steps += 1
+        return 2 * x
+
+    def keep(self, x):
+        self.history.append(x)
+        return 2 * x
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"), [("draw", "captured key"), ("keep", "impure body"), ("count", "impure body")]
+)
+def test_what_a_bound_method_takes_from_its_object_is_found(method, kind):
+    assert check(jax.jit(getattr(Model(), method)), ones(3), run=False).kinds == (kind,)
+
+
+@pytest.mark.parametrize(
+    ("method", "words"), [(Model.count, "changes `self.steps`"), (Model.keep, "in `self`")]
+)
+def test_what_the_body_does_to_a_static_object_is_found(method, words):
+    found = check(jax.jit(method, static_argnums=0), Model(), ones(3), run=False).findings
+    assert [f.kind for f in found] == ["static", "impure body"]
+    assert words in found[1].sentence
+
+
+def test_an_old_key_is_found_by_what_is_done_with_it():
+    rng = jax.random.PRNGKey(0)
+    assert check(jax.jit(lambda x: x + jax.random.normal(rng)), ones(3), run=False).kinds == ("captured key",)
 
 
 ROUNDED = {

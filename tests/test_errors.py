@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import traceback
 import weakref
 from pathlib import Path
 
@@ -500,3 +501,96 @@ def test_an_entry_that_lacks_a_field_is_named_with_its_file() -> None:
         ValueError, match=r"catalogue/arrays.toml: the entry 'ragged' needs title, cause, examples, "
     ):
         entries._entry("arrays", {"key": "ragged"})
+
+
+def branch(x):
+    return 1 if x > 0 else 2
+
+
+def raised_by(fn, *args) -> BaseException:
+    try:
+        fn(*args)
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def test_the_errors_in_a_group_are_explained() -> None:
+    error = raised_by(jax.jit(branch), 1.0)
+    group = ExceptionGroup("unhandled errors in a TaskGroup", [KeyError("loss"), error])
+    text = "".join(traceback.format_exception(ExceptionGroup("of one", [error])))
+    for given in (group, text):
+        found = explain(given)
+        assert found.key == "python-if-on-tracer"
+        assert found.line is not None
+        assert found.line.endswith("return 1 if x > 0 else 2")
+
+
+def test_of_a_wrapped_error_the_line_and_argument_are_its_own() -> None:
+    def train() -> None:
+        try:
+            jax.jit(branch)(1.0)
+        except Exception as error:
+            raise RuntimeError("step 12 failed") from error
+
+    found = explain(raised_by(train))
+    assert found.key == "python-if-on-tracer"
+    assert str(found.line).endswith("return 1 if x > 0 else 2")
+    assert found.argument == "x"
+
+
+def test_colours_around_a_class_or_a_file_do_no_harm() -> None:
+    text = (
+        'Traceback (most recent call last):\n  File \x1b[35m"/home/me/a.py"\x1b[0m, line \x1b[35m7\x1b[0m, in f\n'
+        "    for i in range(n):\n"
+        "\x1b[1;35mjax.errors.TracerIntegerConversionError\x1b[0m: The __index__() method was called on traced array."
+    )
+    found = explain(text)
+    assert (found.key, found.line) == ("range-of-tracer", "a.py:7: for i in range(n):")
+
+
+@pytest.mark.parametrize(
+    "prefix", ["[rank0]: ", "[0] ", "2026-03-01 10:00:01,123 ERROR ", "2026-03-01T10:00:01.5Z "]
+)
+def test_what_a_launcher_puts_before_each_line_does_no_harm(prefix: str) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/home/me/a.py", line 7, in f\n    for i in range(n):\n'
+        "jax.errors.TracerIntegerConversionError: The __index__() method was called on traced array."
+    )
+    found = explain("\n".join(prefix + line for line in text.splitlines()))
+    assert (found.key, found.line) == ("range-of-tracer", "a.py:7: for i in range(n):")
+
+
+def test_a_frame_without_its_source_takes_no_other_line_for_it() -> None:
+    text = (
+        "jax.errors.JaxRuntimeError: INTERNAL: CpuCallback error calling callback: Traceback (most recent call last):\n"
+        '  File "/home/me/a.py", line 91, in host\n  File "/x/site-packages/jax/_src/callback.py", line 9, in call\n'
+        "ValueError: no"
+    )
+    assert explain(text).line == "a.py:91"
+
+
+def test_of_a_message_alone_it_is_not_sure() -> None:
+    found = explain("ValueError: Argument to inv must have shape [..., n, n], got (2, 3).")
+    assert repr(found) == "This is probably not an error of JAX: it is your `ValueError`."
+
+
+def test_an_error_that_a_message_quotes_is_not_the_error() -> None:
+    error = raised_by(jax.jit(lambda x, c: x, static_argnums=1), 1.0, [1])
+    assert (
+        explain(error).key == explain(f"{type(error).__name__}: {error}").key == "unhashable-static-argument"
+    )
+
+
+def test_a_line_of_an_installed_package_is_not_yours() -> None:
+    optax = pytest.importorskip("optax")
+    optimizer = optax.adam(1e-3)
+    state = optimizer.init({"w": 1.0})
+    found = explain(raised_by(lambda: optimizer.update({"v": 1.0}, state)))
+    assert "optimizer.update" in str(found.line)
+
+
+def test_a_long_word_in_a_message_takes_no_time() -> None:
+    words = 'jax.errors.JaxRuntimeError: INTERNAL: stablehlo.constant dense<"0x' + "0A" * 200_000 + '">'
+    explain(words)  # without a limit to words it runs into the timeout of the tests
+    explain(RuntimeError(words))

@@ -73,3 +73,18 @@ def test_a_read_that_nobody_recorded_does_not_make_a_read_of_the_next_compile():
     with _monitoring.recording() as events:
         _monitoring._on_duration(compiled, 0.1, fun_name="jit(now)")
     assert [(e.phase, e.function) for e in events] == [("compile", "now")]
+
+
+@jax.jit
+def inner(x):  # as `jnp.inner` is called too
+    return x * 2
+
+
+def test_a_function_of_yours_with_a_name_of_jax_is_yours():
+    x = jnp.ones(7)
+    with watch() as seen:
+        inner(x)
+        jnp.cbrt(x)
+    assert {event.function: event.yours for event in seen.events} == {"inner": True, "cbrt": False}
+    first_words = {line.split()[0] for line in str(seen).splitlines() if line.strip()}
+    assert {"inner", "operations"} <= first_words

@@ -30,10 +30,16 @@ def test_a_good_page_has_no_problem(lesson):
         (":::{takeaway}\nx\n:::\n", "opens with a question"),
         (":::{question}\nx\n:::\n", "closes with a takeaway"),
         (GOOD + "```{code-cell}\n1\n```\n" * 30, "at most"),
+        (GOOD + f"\n```{{code-cell}}\nx = {'1' * 80}\n```\n", "columns of code"),
     ],
 )
 def test_each_rule_sees_the_page_that_breaks_it(lesson, text, complaint):
     assert any(complaint in found for found in lesson(text))
+
+
+def test_folded_code_may_be_wide(lesson):
+    folded = ":tags: [hide-input]\n"
+    assert lesson(GOOD + f"\n```{{code-cell}}\n{folded}x = {'1' * 80}\n```\n") == []
 
 
 def test_words_in_code_are_free(lesson):

@@ -110,3 +110,13 @@ def test_a_crossing_is_marked_where_it_is():
     assert line.get_label() == "“jit” overtakes “plain” at 100"
     assert list(line.get_xdata()) == pytest.approx([100, 100])
     assert not any("overtakes" in str(line.get_label()) for line in CURVE.plot().lines)
+
+
+def test_the_names_of_lines_that_end_together_stand_apart():
+    almost = comparison(slow=1.01e-3)
+    ax = Scaling((10, 100), (almost, almost)).plot()
+    names = [text for text in ax.texts if text.get_text() in ("plain", "jit")]
+    assert [name.get_text() for name in names] == ["plain", "jit"]
+    above, below = (name.get_window_extent() for name in names)
+    assert below.y1 < above.y0 + 1
+    assert ax.get_legend() is None

@@ -11,7 +11,7 @@ FILES = Path(__file__).parent / "questions"
 HALVES = {name: json.loads((FILES / f"{name}.json").read_text("utf-8")) for name in ("asked", "held_out")}
 EXAMS = {
     name: json.loads((FILES / f"{name}.json").read_text("utf-8"))
-    for name in ("second_exam", "third_exam", "fourth_exam")
+    for name in ("second_exam", "third_exam", "fourth_exam", "fifth_exam")
 }
 PARTS = {**HALVES, **EXAMS}
 ALL = [question for part in PARTS.values() for question in part]
@@ -30,7 +30,7 @@ TYPES = {
 @pytest.mark.parametrize("question", ALL, ids=[q["id"] for q in ALL])
 def test_a_question_has_its_fields(question):
     assert {name: type(value) for name, value in question.items()} == TYPES
-    assert re.fullmatch(r"q[3456]-\d{3}", question["id"])
+    assert re.fullmatch(r"q[34567]-\d{3}", question["id"])
     assert SOURCE.fullmatch(question["source"])
     assert 2022 <= question["year"] <= 2026
     assert 2 <= len(question["facts"]) <= 4
@@ -54,7 +54,7 @@ def test_no_question_stands_twice():
 
 
 def test_both_halves_cover_every_topic():
-    assert min(len(part) for name, part in PARTS.items() if name != "fourth_exam") >= 80
+    assert min(len(part) for name, part in PARTS.items() if name not in ("fourth_exam", "fifth_exam")) >= 80
     halves = [question for half in HALVES.values() for question in half]
     topics = {topic for topic, number in Counter(q["topic"] for q in halves).items() if number >= 4}
     assert len(topics) >= 17

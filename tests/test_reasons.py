@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import re
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -22,6 +24,15 @@ def fn(x, y=1.0, *rest):
 
 def sign(*args, **kwargs):
     return signature_of(fn, args, kwargs)
+
+
+@partial(jax.jit, static_argnames="n")
+def choose(x, n=2):
+    return x
+
+
+def chosen(*args, **kwargs):
+    return signature_of(choose, args, kwargs)
 
 
 def zeros(*shape, dtype="float32"):
@@ -251,3 +262,52 @@ def test_calls_that_raised_make_the_next_one_not_the_first():
     found = reason_for("fn", sign(1.0), [], TRACE, raised=True)
     assert found.sentence == "This is the first call of `fn` that did not raise"
     assert "or a call that raised" in reason_for("fn", sign(1.0), [], COMPILE, raised=True).advice
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "kind", "also"),
+    [
+        (sign(zeros(3)), sign(x=zeros(4)), "keyword or positional", ["shape"]),
+        (sign(0.0), sign(zeros(4, dtype="int32")), "dtype", ["shape"]),
+        (sign({"a": zeros(3)}), sign({"a": zeros(4), "b": zeros(3)}), "tree structure", ["shape"]),
+        (sign([zeros(3)]), sign((zeros(3),)), "tree structure", []),
+        (chosen(1.0), chosen(1.0, n=3), "default left out", ["2"]),
+        (chosen(1.0, n=3), chosen(1.0), "default left out", ["3"]),
+        (chosen(1.0), chosen(1.0, n=2), "default left out", []),
+        (chosen(1.0, 2), chosen(1.0, n=3), "keyword or positional", ["2"]),
+        (sign(0.0), sign(jnp.float32(0)), "weak type", []),  # and another kind of input, which goes with it
+        (sign(0.0), sign(jnp.int32(0)), "dtype", []),  # and a strong type
+    ],
+)
+def test_what_the_advice_leaves_different_is_named_too(before, now, kind, also):
+    found = reason_for("fn", now, [before], TRACE)
+    assert found.kind == kind
+    assert [re.split(r"changed,? ", text)[1].split()[0].strip(",") for text in found.also] == also
+
+
+class Slotted:
+    __slots__ = ("width",)
+
+    def __init__(self, width):
+        self.width = width
+
+    def __eq__(self, other):
+        return self.width == other.width
+
+    def __hash__(self):
+        return self.width
+
+
+def test_a_field_in_slots_is_looked_at():
+    found = reason_for("fn", chosen(1.0, n=Slotted(2)), [chosen(1.0, n=Slotted(3))], TRACE)
+    assert found.sentence == "Static `n.width` changed, 3 → 2"
+
+
+def test_an_equal_static_value_of_another_type_gets_the_advice_of_its_kind():
+    @jax.jit
+    def plain(x, n):
+        return x
+
+    static = jax.jit(plain, static_argnums=1)
+    before, now = (signature_of(static, (1.0, n), {}) for n in (2, np.int64(2)))
+    assert reason_for("fn", now, [before], TRACE).advice == reason("static type", "n").advice

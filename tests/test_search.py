@@ -1,6 +1,7 @@
 """The site's search: what is looked through, and what is found first."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,17 @@ def test_a_question_leads_to_its_answer():
     assert search_index.rows(document, "a/page") == [
         ["a/page", "keys", "Random keys", "Why is the noise the same?", "", ""]
     ]
+
+
+def test_the_index_and_the_browser_take_the_same_words_for_one():
+    source = (SCRIPTS / "engine.js").read_text("utf-8")
+    function = source[source.index("  function stem(word)") : source.index('  // "jax.errors.Tracer')]
+    prose = (SCRIPTS.parents[2] / "CONTRIBUTING.md").read_text("utf-8")
+    words = sorted({word.lower() for word in re.findall(r"[A-Za-z_][\w.]*\w", prose)})
+    engine = MiniRacer()
+    engine.eval(function)
+    assert len(words) > 100
+    assert [engine.execute(f"stem({json.dumps(word)})") for word in words] == list(
+        map(search_index.stem, words)
+    )
+    engine.close()

@@ -1,6 +1,7 @@
 """Every watched call gets the outcome that JAX's own events prove, and a reason that names the cause."""
 
 import collections
+import copy
 import dataclasses
 import enum
 import functools
@@ -1078,3 +1079,22 @@ def test_a_function_counts_by_its_name_and_the_message_says_so():
     with pytest.raises(AssertionError) as caught, assert_compiles(0, of="<lambda>"):
         jax.jit(lambda x: x * 4)(x)
     assert "counts too" not in str(caught.value)
+
+
+def test_a_copy_is_the_function_itself():
+    watched = watch(jax.jit(lambda x: x * 2))
+    kept = {"step": watched}
+    assert copy.copy(watched) is watched
+    assert copy.deepcopy(kept)["step"](1.0) == 2.0
+    assert len(watched.calls) == 1
+
+
+def test_an_argument_may_be_called_self():
+    assert watch(jax.jit(lambda self, x: x * 2))(self=1.0, x=2.0) == 4.0
+
+
+def test_a_call_that_cannot_be_looked_at_still_says_that_it_raised():
+    watched = watch(jax.jit(lambda x: x))
+    with pytest.raises(ValueError, match="sorting pytree dictionary keys"):
+        watched({1: 1.0, "a": 2.0})
+    assert watched.last.outcome == watched.last.reason.kind == "raised"

@@ -17,18 +17,21 @@ _FENCE = re.compile(r"^(`{3,}|:{3,})(.*)$")
 _FILLER = re.compile(r"\b(simply|just|obviously|of course|easily|blazing\w*|powerful)\b", re.IGNORECASE)
 _MAGIC = re.compile(r"^\s*[%!]")
 _LESSON_MARKS = {"question": "opens with a question", "takeaway": "closes with a takeaway"}
+_WIDEST = 78  # columns of code that a page of 1300 pixels shows whole
+_CODE = re.compile(r"\{code-cell\}|python")
+_FOLDED = re.compile(r"tags: .*(?:hide|remove)-(?:input|cell)")
 _MOST_CELLS = 24  # visible ones; beyond that a page is two pages
 
 
 def problems(path: Path) -> list[tuple[int, str]]:
     """Return line and message for each broken rule of one page."""
     found: list[tuple[int, str]] = []
-    in_code, visible_cells, marks = "", 0, set()
+    in_code, shown, visible_cells, marks = "", False, 0, set()
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         fence = _FENCE.match(line)
         if fence and fence[1].startswith("`"):
             if not in_code:
-                in_code = fence[1]
+                in_code, shown = fence[1], _CODE.match(fence[2]) is not None
                 visible_cells += "{code-cell}" in fence[2]
             elif line.strip() == in_code:
                 in_code = ""
@@ -37,6 +40,9 @@ def problems(path: Path) -> list[tuple[int, str]]:
         elif in_code:
             if _MAGIC.match(line):
                 found.append((number, "a magic or shell line: a copied program cannot contain it."))
+            shown = shown and not _FOLDED.search(line)
+            if shown and len(line) > _WIDEST and not line.startswith(":"):
+                found.append((number, f"{len(line)} columns of code: a page shows {_WIDEST}."))
             visible_cells -= line.strip() in ("tags: [remove-cell]", ":tags: [remove-cell]")
         elif word := _FILLER.search(line):
             found.append((number, f"{word.group()!r}: say it without."))

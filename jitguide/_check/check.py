@@ -167,9 +167,10 @@ def _check(
         notes = [*notes, "Nothing else was checked: it cannot be traced."]
         return Findings(name, tuple(found), notes=tuple(notes))
     fresh, unknown = fresh_jit(jitted)
-    traced, acts = purity.observed(fn, lambda: fresh.trace(*args, **kwargs))
+    fixed = {a.name: a.value for a in signature.arguments.values() if a.static}
+    traced, acts = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
     found += _found_in_the_trace(fn, jitted, signature, traced, own)
-    found += faults.purities(fn, acts)
+    found += faults.purities(purity.captured(fn) | fixed, acts)
     notes = [*notes, *unknown, *_blind_spots(jitted, traced.jaxpr)]
     if not run:
         return Findings(name, tuple(found), notes=tuple(notes))

@@ -12,15 +12,22 @@ from jitguide import _jaxprs
 from jitguide._check import purity
 from jitguide._check.rules import Finding, finding, named
 from jitguide._display import significant
+from jitguide._stages.liveness import needed
+from jitguide._timing.equality import apart, wide
 from jitguide._watch.signature import Signature
+
+_TOLERANCE = 1e-3  # relative: what rounding alone may change
 
 
 def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     """Find random keys that the function captured: it draws the same numbers in each call."""
     names = {id(value): name for name, value in purity.captured(fn).items()}
+    wrapped = {id(c) for c in _jaxprs.constants_into(traced.jaxpr, "random_wrap")}
     for c in _jaxprs.constants(traced.jaxpr):
-        old = str(c.dtype) == "uint32" and c.shape[-1:] in ((2,), (4,)) and "key" in names.get(id(c), "")
-        if old or str(c.dtype).startswith("key<"):
+        named_key = (
+            str(c.dtype) == "uint32" and c.shape[-1:] in ((2,), (4,)) and "key" in names.get(id(c), "")
+        )
+        if named_key or id(c) in wrapped or str(c.dtype).startswith("key<"):
             yield finding(
                 "captured key",
                 f"The function captured {named(names, c, 'a random key')}: it draws the same numbers in each call.",
@@ -31,7 +38,7 @@ def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
 def unused(signature: Signature, traced: Any) -> Iterator[Finding]:
     """Find arguments that do not reach the result, though they hold arrays."""
     jaxpr = _jaxprs.open_jaxpr(traced.jaxpr)
-    used = {id(v) for e in jaxpr.eqns for v in e.invars} | {id(v) for v in jaxpr.outvars}
+    used = needed(jaxpr)
     variables = iter(jaxpr.invars)
     for argument in (a for a in signature.arguments.values() if not a.static):
         own = [next(variables, None) for _ in argument.leaves]
@@ -39,19 +46,20 @@ def unused(signature: Signature, traced: Any) -> Iterator[Finding]:
             yield finding(
                 "unused argument",
                 f"`{argument.name}` is not used: its value does not reach the result.",
-                "Use it, or remove it. A global, a default or an older variable may stand in its place.",
+                "Use it, or remove it unless you need its shape or dtype. A global or a default may stand in its place.",
             )
 
 
-def purities(fn: Callable[..., Any], acts: Sequence[str]) -> Iterator[Finding]:
+def purities(values: dict[str, Any], acts: Sequence[str]) -> Iterator[Finding]:
     """Find what the body does while it is traced, and a compiled call leaves out."""
     if acts:
+        what = ", ".join(acts[:4]).replace(", uses ", ", ")
         yield finding(
             "impure body",
-            f"The body uses {', '.join(acts[:4])}: that runs while JAX traces, and not in later calls.",
-            "Pass times and random numbers as arguments; print values with `jax.debug.print`.",
+            f"The body {what}: that runs while JAX traces, and not in later calls.",
+            "Pass times and random numbers as arguments, return what changes, and print with `jax.debug.print`.",
         )
-    for name in purity.leaks(fn):
+    for name in purity.leaks(values):
         yield finding(
             "impure body",
             f"The body stores a tracer in `{name}`: a tracer has no value, and using it later raises an error.",
@@ -62,28 +70,27 @@ def purities(fn: Callable[..., Any], acts: Sequence[str]) -> Iterator[Finding]:
 def disagreement(jitted: Any, plain: Any) -> Iterator[Finding]:
     """Find results that differ with and without jit by more than rounding."""
     pairs = list(zip(_numbers(jitted), _numbers(plain), strict=False))
-    scale = max((float(np.nanmax(abs(b), initial=0)) for _, b in pairs), default=0)
-    for a, b in pairs:
-        rounding = max(
-            (float(jax.numpy.finfo(x.dtype).eps) for x in (a, b) if x.dtype.kind not in "iub"), default=0
-        )
-        if a.shape == b.shape and np.allclose(a, b, 1e-3, max(1e-4, 64 * rounding) * scale, equal_nan=True):
-            continue
+    for a, b in apart(_TOLERANCE, pairs):
         how = f"shapes {a.shape} and {b.shape}"
         if a.shape == b.shape:
-            how = f"up to {significant(float(np.nanmax(abs(a - b))))} at a largest value of {significant(scale)}"
-        yield finding(
-            "disagreement",
-            f"The results with and without jit differ: {how}.",
+            one, two = wide(a), wide(b)
+            finite = np.isfinite(one) & np.isfinite(two)
+            difference, largest = (np.abs(x).max(initial=0) for x in (one[finite] - two[finite], two[finite]))
+            how = (
+                f"up to {significant(float(difference))} at a largest value of {significant(float(largest))}"
+            )
+        advice = (
             "Most often the body is impure, reads a global that has changed, or indexes out of range; an "
-            "unstable computation can also amplify rounding. Compare parts of it with `jax.disable_jit`.",
+            "unstable computation can also amplify rounding. Compare parts of it with `jax.disable_jit`."
         )
+        if a.dtype != b.dtype:  # NumPy and Python compute in 64 bits
+            how += f" in {a.dtype} and {b.dtype}"
+            advice = "Pass `jax.Array`s, so that both compute in the same dtype; for 64 bits, set `jax_enable_x64`."
+        yield finding("disagreement", f"The results with and without jit differ: {how}.", advice)
         return
 
 
-def _numbers(tree: Any) -> Iterator[np.ndarray]:
+def _numbers(tree: Any) -> Iterator[Any]:
     for leaf in jax.tree.leaves(tree):
-        number = isinstance(leaf, jax.Array | np.ndarray | np.generic | int | float | complex)
-        if number and not str(getattr(leaf, "dtype", "")).startswith("key<"):
-            value = np.asarray(leaf)
-            yield value.astype(complex if value.dtype.kind == "c" else float)
+        if isinstance(leaf, jax.Array | np.ndarray | np.generic | int | float | complex):
+            yield leaf

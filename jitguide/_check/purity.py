@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import random
 import sys
 import sysconfig
@@ -24,42 +25,53 @@ _NOT_YOURS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
 
 
 def captured(fn: Callable[..., Any]) -> dict[str, Any]:
-    """Return what a function takes from around it, by name."""
+    """Return what a function takes from around it, by name; a bound method takes its object."""
+    inner = inspect.unwrap(fn)
+    own = {"self": inner.__self__} if inspect.ismethod(inner) else {}
     try:
-        found = inspect.getclosurevars(inspect.unwrap(fn))
+        found = inspect.getclosurevars(inner)
     except (TypeError, ValueError):
-        return {}
-    return {**found.globals, **found.nonlocals}
+        return own
+    return {**own, **found.globals, **found.nonlocals}
 
 
-def observed(fn: Callable[..., Any], trace: Callable[[], T]) -> tuple[T, list[str]]:
-    """Return what `trace` returns, and what the body of `fn` did meanwhile that a compiled call leaves out."""
+def observed(fn: Callable[..., Any], statics: dict[str, Any], trace: Callable[[], T]) -> tuple[T, list[str]]:
+    """Return what `trace` returns, and what the body of `fn` did meanwhile that a compiled call leaves out.
+
+    `statics` are its static arguments, which the body may change as well.
+    """
     acts: dict[str, None] = {}
 
     def notice(frame: Any, event: str, value: Any) -> None:
         caller = frame if event == "c_call" else frame.f_back
         if event in ("c_call", "call") and (name := _act(frame, event, value)) and _is_yours(caller):
-            acts[f"`{name}` at {place(caller.f_code.co_filename, caller.f_lineno)}"] = None
+            acts[f"uses `{name}` at {place(caller.f_code.co_filename, caller.f_lineno)}"] = None
 
-    before, profiler = _random_states(fn), sys.getprofile()
+    before, profiler = _states(captured(fn) | statics), sys.getprofile()
     sys.setprofile(notice)
     try:
         result = trace()
     finally:
         sys.setprofile(profiler)
     acts |= dict.fromkeys(
-        f"`{name}`" for name, state in _random_states(fn).items() if state != before.get(name)
+        f"changes `{name}`"
+        for name, state in _states(captured(fn) | statics).items()
+        if state != before.get(name)
     )
     return result, list(acts)
 
 
 def _act(frame: Any, event: str, value: Any) -> str:
     if event == "call":
-        at = frame.f_globals.get("__name__") == "random" and frame.f_back is not None
-        return f"random.{frame.f_code.co_name}" if at else ""
+        module, name = frame.f_globals.get("__name__"), frame.f_code.co_name
+        own = isinstance(
+            frame.f_locals.get("self"), random.SystemRandom
+        )  # what NumPy seeds its generators with
+        drawn = (module == "random" and not own and name != "__init__") or (module, name) == ("uuid", "uuid4")
+        return f"{module}.{name}" if drawn and frame.f_back is not None else ""
     owner, name = getattr(value, "__self__", None), getattr(value, "__name__", "")
-    if value in (print, input, open):
-        return name
+    if value in (print, input, open, os.urandom):
+        return str(name)
     if inspect.isbuiltin(value) and value in _CLOCKS:
         return f"time.{name}"
     if isinstance(owner, type) and issubclass(owner, date) and name in ("now", "today", "utcnow"):
@@ -74,19 +86,36 @@ def _is_yours(frame: Any) -> bool:
     )
 
 
-def _random_states(fn: Callable[..., Any]) -> dict[str, str]:
-    generators = {
-        name: value for name, value in captured(fn).items() if isinstance(value, np.random.Generator)
-    }
-    states = {name: str(generator.bit_generator.state) for name, generator in generators.items()}
-    kind, keys, position, *_ = np.random.get_state()  # noqa: NPY002 -- the user's, inspected and not used
-    return states | {"np.random": f"{kind} {position} {hash(np.asarray(keys).tobytes())}"}
+def _states(values: dict[str, Any]) -> dict[str, str]:
+    """Return as text what a trace can change of values: the states of generators, numbers, and those in objects."""
+    named = dict(values)
+    for name, one in values.items():
+        if isinstance(one, dict):
+            named |= {f"{name}[{key!r}]": value for key, value in one.items()}
+        elif _holds(one):
+            named |= {f"{name}.{key}": value for key, value in vars(one).items()}
+    states = {name: _state(value) for name, value in named.items()}
+    return states | {"np.random": repr(np.random.get_state())}  # noqa: NPY002 -- the user's, and not used
 
 
-def leaks(fn: Callable[..., Any]) -> Iterator[str]:
-    """Yield the names of captured lists, dicts and objects that hold a tracer after a trace."""
-    for name, value in captured(fn).items():
-        inside = vars(value) if hasattr(value, "__dict__") and not callable(value) else value
+def _state(value: Any) -> str:
+    if isinstance(value, np.random.Generator):
+        return str(value.bit_generator.state)
+    if isinstance(value, np.random.RandomState):
+        return repr(value.get_state())
+    return repr(value) if isinstance(value, int | float | str) else ""
+
+
+def _holds(value: Any) -> bool:
+    """Return whether a value is an object with fields, and not a function, a class or a module."""
+    other = inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value)
+    return hasattr(value, "__dict__") and not other
+
+
+def leaks(values: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of lists, dicts and objects that hold a tracer after a trace."""
+    for name, value in values.items():
+        inside = vars(value) if _holds(value) else value
         kept = isinstance(inside, list | dict | set | tuple) or is_tracer(inside)
         if kept and not inspect.ismodule(value):
             yield from [name] if has_tracer(list(inside) if isinstance(inside, set) else inside) else []

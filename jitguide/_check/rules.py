@@ -121,7 +121,7 @@ def carries(signature: Signature, traced: Any) -> Iterator[Finding]:
                 yield finding(
                     "retrace",
                     f"`{first.name}{leaf.path}` is a weakly typed {leaf.type} ({leaf.origin}), and the "
-                    "result that looks like it is strongly typed: feeding it back compiles a second time.",
+                    "result that looks like it is strongly typed: if you feed it back, the function compiles again.",
                     f"Start from an array with a dtype, such as `jnp.asarray(0, jnp.{leaf.dtype})`.",
                 )
         return
@@ -133,13 +133,16 @@ def _alike(leaf: Leaf, out: Any) -> bool:
 
 def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     """Find large arrays that the function captured instead of receiving them."""
-    large = [c for c in _jaxprs.constants(traced.jaxpr) if c.nbytes >= WORTH_BYTES]
-    if large:
+    found = _jaxprs.constants(traced.jaxpr)
+    total = sum(c.nbytes for c in found)
+    if total >= WORTH_BYTES:
         names = {id(value): name for name, value in purity.captured(fn).items()}
+        large = [c for c in found[:3] if c.nbytes >= min(WORTH_BYTES, found[0].nbytes)]
         texts = [f"{named(names, c, 'an array')} {short_type(c)} ({size(c.nbytes)})" for c in large]
+        rest = f" and {len(found) - len(large)} more: {size(total)} in all" if len(found) > len(large) else ""
         yield finding(
             "constant",
-            f"The jaxpr contains {', '.join(texts[:3])}{' and more' if len(texts) > 3 else ''}.",
+            f"The jaxpr contains {', '.join(texts)}{rest}.",
             "Pass it as an argument: a constant is copied into the executable, and jit ignores a new value.",
         )
 
@@ -178,17 +181,20 @@ def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered:
     infos = jax.tree.leaves(lowered.args_info)
     if len(infos) != len(leaves):
         return
-    lost: dict[str, str] = {}
     free = [(tuple(out.shape), str(out.dtype)) for out in jax.tree.leaves(traced.out_info)]
-    for (name, leaf), info in zip(leaves, infos, strict=True):
-        if info.donated and (leaf.shape, leaf.dtype) in free:
-            free.remove((leaf.shape, leaf.dtype))
-        elif info.donated:
-            lost.setdefault(name, f"{leaf.path} {leaf.type}".strip())
-    for name, what in lost.items():
+    donated = [(name, leaf) for (name, leaf), info in zip(leaves, infos, strict=True) if info.donated]
+    donated.sort(key=lambda pair: (pair[1].shape, pair[1].dtype) not in free)
+    used: dict[str, list[Leaf]] = {}
+    lost: dict[str, list[Leaf]] = {}
+    for name, leaf in donated:
+        (used if _reused(leaf, free) else lost).setdefault(name, []).append(leaf)
+    for name, without in lost.items():
+        if name in used and sum(map(_bytes, without)) < WORTH_BYTES:
+            continue  # a counter beside the arrays that matter
+        what = f"{without[0].path} {without[0].type}".strip()
         yield finding(
             "donation",
-            f"`{name}` is donated without effect: no result has the shape and dtype of its {what}.",
+            f"`{name}` is donated without effect: no result has the size of its {what}.",
             "Do not donate it, or return an update of it in the same shape and dtype.",
         )
     helped: dict[str, int] = {}
@@ -206,9 +212,23 @@ def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered:
         )
 
 
+def _reused(leaf: Leaf, free: list[tuple[tuple[int, ...], str]]) -> bool:
+    """Take the result out of `free` that can have the memory of a leaf: of its shape and dtype, or of its size."""
+    same = (leaf.shape, leaf.dtype)
+    fits = (result for result in free if 0 < _bytes(leaf) == _size_of(*result))
+    found = same if same in free else next(fits, None)
+    if found is not None:
+        free.remove(found)
+    return found is not None
+
+
 def _bytes(leaf: Leaf) -> int:
+    return _size_of(leaf.shape, leaf.dtype)
+
+
+def _size_of(shape: tuple[int, ...], dtype: str) -> int:
     try:
-        return math.prod(leaf.shape) * int(jax.numpy.dtype(leaf.dtype).itemsize)
+        return math.prod(shape) * int(jax.numpy.dtype(dtype).itemsize)
     except TypeError:  # such as a key of random numbers, whose dtype is JAX's own
         return 0
 

@@ -89,7 +89,9 @@ class Explanation(_display.AsData):
         if self.foreign:
             what = f"it is your `{self.error}`" if self.error else "it names nothing of JAX"
             at, _, source = self.line.partition(": ")
-            first = f"This is not an error of JAX: {what}{at and f' in {at}'}."
+            # Without its line, the message of an error is all there is.
+            sure = "" if at or not self.error else "probably "
+            first = f"This is {sure}not an error of JAX: {what}{at and f' in {at}'}."
             return f"{first}\n    {source}" if source else first
         rows = {"Error": self.error or "none is raised", **own, "Cause": self.cause}
         if not self.found:

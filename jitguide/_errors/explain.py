@@ -11,7 +11,7 @@ from typing import Any
 from jitguide._errors.entries import catalogue
 from jitguide._errors.entry import Entry, Explanation
 from jitguide._errors.frames import user_line
-from jitguide._text import clean, place
+from jitguide._text import ANSI, clean, place
 
 # A pattern makes a candidate; class and source line rank the candidates. The class weighs more, because one
 # message may be shared by two classes, while a source line is only a hint. An entry that asks for a source
@@ -21,12 +21,14 @@ _SOURCE_WEIGHT = 2
 _SOURCE_MISSING = -1
 _MAX_OTHERS = 4  # more alternatives than a user reads
 
+# Not what a message quotes after "The error was:".
 _RAISED = re.compile(
-    r"^(?:E\s+|FAILED \S+ - |.* \| )*((?:[\w.]*\.)?\w+(?:Error|Exception|Warning|Operation)|Exception)(?:: |$)",
+    r"(?<!was:\n)^(?:E\s+|FAILED \S+ - |.* \| )*((?:[\w.]*\.)?\w+(?:Error|Exception|Warning|Operation)|Exception)(?:: |$)",
     re.MULTILINE,
 )
 _FRAME = re.compile(
-    r'^\s*(?:\w*\s*)?File "?(?P<file>[^"\n]*?)"?(?:, line |:)(?P<line>\d+)(?:.*\n\s*(?P<code>\S.*)$)?', re.M
+    r'^\s*(?:\w*\s*)?File "?(?P<file>[^"\n]*?)"?(?:, line |:)(?P<line>\d+)(?:.*\n\s*(?!File ")(?P<code>\S.*)$)?',
+    re.M,
 )
 _ARROW_LINE = re.compile(r"^(?:-+>\s*\d+|>)\s+(?P<code>\S.*)$", re.MULTILINE)  # IPython's and pytest's marks
 # Where a traceback begins; a message of JAX may quote another one.
@@ -39,6 +41,12 @@ _WRAPPED = re.compile(
     r"^(?:[\w.]*\.)?\w+StackTrace: ", re.MULTILINE
 )  # JAX once put its own class around an error
 _BOX = re.compile(r"[│╭╮╰╯❱]|─{2,}")  # Rich draws them around a traceback, and wraps the lines inside
+_LONG_WORD = re.compile(r"(\S{300})\S+")  # numbers or a picture in text: other patterns take long for them
+_LOGGED = re.compile(  # what a launcher or a log puts before each line
+    r"^(?:\[(?:rank ?)?\d+\](?:<std\w+>)?:? |\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\[?[A-Z]{4,8}\]?:? )?)",
+    re.MULTILINE,
+)
+_GROUP = re.compile(r"^ *(?:\| ?|\+[-+]+.*$)", re.MULTILINE)  # what Python draws beside the errors of a group
 _IN_LIBRARY = re.compile(r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>")
 _IN_JAX = re.compile(r"[/\\](?:jax|jaxlib)[/\\]|^jaxlib?[/\\]")
 _JAX_WORDS = re.compile(
@@ -49,7 +57,7 @@ _JAX_WORDS = re.compile(
 # XLA's own log lines name files of TensorFlow, where XLA began.
 _OTHER_LIBRARY = re.compile(
     r"\b(?:torch|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn)\b"
-    r"|\[Op:|PyTorch|\{\{node"
+    r"|\[Op:|PyTorch|TORCH_|\{\{node"
 )
 # Messages of Python's own: JAX's frames may be hidden, so the words decide.
 _PLAIN = re.compile(
@@ -99,7 +107,7 @@ def explain(error_or_text: BaseException | str) -> Explanation:
         >>> explain("TypeError: unhashable type: 'DynamicJaxprTracer'").key
         'tracer-as-key'
         >>> explain("KeyError: 'loss'")
-        This is not an error of JAX: it is your `KeyError`.
+        This is probably not an error of JAX: it is your `KeyError`.
     """
     if isinstance(error_or_text, BaseException):
         evidence = [_from_exception(error) for error in _chain(error_or_text)]
@@ -112,8 +120,12 @@ def explain(error_or_text: BaseException | str) -> Explanation:
     else:
         raise TypeError(_wrong_type(error_or_text))
     last = evidence[0]
-    ranked = next((r for e in evidence if not e.foreign and (r := rank(e))), []) or _by_class(last)
-    about: dict[str, Any] = {"line": last.line, "argument": "".join(_ARGUMENT.findall(last.message)[-1:])}
+    known = ((r, e) for e in evidence if not e.foreign and (r := rank(e)))
+    ranked, known_by = next(known, (_by_class(last), last))
+    about: dict[str, Any] = {
+        "line": known_by.line or last.line,
+        "argument": "".join(_ARGUMENT.findall(known_by.message)[-1:]),
+    }
     if not ranked:
         return Explanation(found=False, foreign=last.foreign, error=last.raised or None, **about)
     names = ("key", "title", "error", "cause", "example", "fix", "cost", "page")
@@ -156,17 +168,25 @@ def _score(entry: Entry, evidence: _Evidence) -> float | None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and those that it was raised from; in place of a group, the errors in it."""
     seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
+    waiting = [error]
+    while waiting:
+        current = waiting.pop(0)
+        if id(current) in seen:
+            continue
         seen.add(id(current))
+        if isinstance(current, BaseExceptionGroup):
+            waiting[:0] = current.exceptions
+            continue
         yield current
-        current = current.__cause__ or current.__context__
+        if cause := current.__cause__ or current.__context__:
+            waiting.insert(0, cause)
 
 
 def _from_exception(error: BaseException) -> _Evidence:
     line, kind = user_line(error), type(error)
-    message = clean(str(error))
+    message = clean(_LONG_WORD.sub(r"\1", str(error)))
     notes = " ".join(getattr(error, "__notes__", ()))
     raised = _Evidence(
         frozenset(c.__name__ for c in kind.__mro__),
@@ -182,7 +202,9 @@ def _from_exception(error: BaseException) -> _Evidence:
 
 def _from_text(text: str) -> list[_Evidence]:
     """Return the errors of a text, the last one first, and then the text as a whole."""
-    text = _BOX.sub(" ", _WRAPPED.sub("", text.replace("\r\n", "\n")))
+    text = _LONG_WORD.sub(r"\1", ANSI.sub("", text.replace("\r\n", "\n")))
+    text = _WRAPPED.sub("", _GROUP.sub("", _LOGGED.sub("", text)))
+    text = _BOX.sub(" ", text)
     parts = [_TRACEBACK.split(part)[-1] for part in _CHAINED.split(text)]
     found = [_from_part(part) for part in reversed(parts)]
     return found if found[0].foreign else [*found, _from_part(text)]
@@ -193,7 +215,7 @@ def _from_part(text: str) -> _Evidence:
     frames = list(_FRAME.finditer(text))
     own = [m for m in frames if not _IN_LIBRARY.search(m["file"]) and not _IN_JAX.search(m["file"])][-1:]
     codes = [m["code"] or "" for m in own] + [m["code"] for m in _ARROW_LINE.finditer(text)]
-    places = [f"{place(m['file'], int(m['line']))}: {m['code'] or ''}".rstrip(": ") for m in own]
+    places = [place(m["file"], int(m["line"])) + (f": {m['code']}" if m["code"] else "") for m in own]
     # The message of a traceback may quote other errors; a log ends with its last one.
     after = raises[:1] if text.startswith("\n") else raises[-1:]
     name, message = (after[0][1], text[after[0].start() :]) if after else ("", text)

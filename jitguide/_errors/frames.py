@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 import traceback
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from types import FrameType
 from jitguide._text import in_cell
 
 # Frames of these packages are how an error arose, not where the user can fix it.
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _LIBRARIES = frozenset({"jax", "jaxlib", "numpy"}) | sys.stdlib_module_names
 
 
@@ -44,7 +46,9 @@ class SourceLine:
 
 
 def user_line(error: BaseException) -> SourceLine | None:
-    """Return the innermost line of `error`'s traceback that lies outside JAX, NumPy and the standard library.
+    """Return the innermost line of `error`'s traceback that is yours: not in an installed package.
+
+    If all are, it is the innermost outside JAX, NumPy and the standard library.
 
     Returns:
         None if the traceback has no such line or its source is not at hand.
@@ -52,7 +56,8 @@ def user_line(error: BaseException) -> SourceLine | None:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     summaries = traceback.extract_tb(error.__traceback__)
     found = [s for frame, s in zip(frames, summaries, strict=False) if not _in_library(frame)]
-    return _source_line(found[-1]) if found else None
+    own = [s for s in found if not _INSTALLED.search(s.filename)]
+    return _source_line((own or found)[-1]) if found else None
 
 
 def _in_library(frame: FrameType) -> bool:

@@ -31,8 +31,8 @@ _THOROUGH_BURSTS = 15
 # Everything is measured this often, some time apart, because the best of one moment may be half that of another.
 _PASSES = 3
 _LARGEST_SHARE = 1 / 16  # of the device's memory for one array; two functions with two arrays each are alive
-# A matrix product that takes longer than this for one call is left out, so that `peaks` stays short.
-_LONGEST_CALL = 0.2
+# A matrix product that would take longer than this for one call is left out, so that `peaks` stays short.
+_LONGEST_CALL = 0.1
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ def _matmul_peak(dtype: str, sizes: tuple[int, ...], bursts: int) -> MatmulPeak:
         seconds = best_seconds(_into_donated(product, (size, size), dtype), bursts)
         reached = 2 * size**3 / seconds
         found = max(found, MatmulPeak(dtype, size, reached, reached), key=lambda m: m.flops_per_second)
-        if seconds > _LONGEST_CALL:
+        if 8 * seconds > _LONGEST_CALL:  # the next one has twice the rows
             break
     return found
 

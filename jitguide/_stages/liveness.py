@@ -29,6 +29,11 @@ def live_equations(jaxpr: Any, used: Used = True) -> list[tuple[bool, Used]]:
     return _walk(jaxpr, used)[0]
 
 
+def needed(jaxpr: Any) -> set[int]:
+    """Return the ids of the variables of an open jaxpr that its results or effects need."""
+    return _walk(jaxpr, True)[1]
+
+
 def _walk(jaxpr: Any, used: Used) -> tuple[list[tuple[bool, Used]], set[int]]:
     flags = [used] * len(jaxpr.outvars) if isinstance(used, bool) else used
     read = {id(v) for v, flag in zip(jaxpr.outvars, flags, strict=True) if flag}

@@ -16,7 +16,7 @@ import numpy as np
 
 from jitguide import _monitoring
 from jitguide._arguments import Arguments, deleted
-from jitguide._display import duration
+from jitguide._display import duration, plural
 from jitguide._timing.comparison import CALL_OVERHEAD, Comparison, Note, Timing, copy_notes, load_notes
 from jitguide._timing.engine import BLOCK, FEWEST_ROUNDS, ROUNDS, Bench, Measured, measure
 from jitguide._timing.equality import Check
@@ -113,8 +113,9 @@ def compare(
     try:
         _measure(list(calls.values()), first, budget, measured, seed)
     except Exception as error:
+        count = 1 + measured.calls[measured.running]  # with the first call, before the rounds
         error.add_note(
-            f"The variant {order[measured.running]!r} raised this after {measured.calls[measured.running]} calls."
+            f"The variant {order[measured.running]!r} raised this after {count} {plural('call', count)}."
         )
         if measured.rounds >= FEWEST_ROUNDS:
             error.add_note(f"Measured before:\n{result()!r}")

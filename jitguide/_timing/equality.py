@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -87,6 +87,20 @@ def require_agreement(check: Check, first: tuple[str, Any], second: tuple[str, A
     least = _SMALL_LEAF * max((_typical(_as_numpy(leaf)) for _, leaf, _ in pairs), default=0.0)
     with_nan = [where for where, *leaves in pairs if _compare_leaf(check, names, where, least, *leaves)]
     return tuple(f"{names} both have NaN at {where}; this counts as agreement." for where in with_nan)
+
+
+def apart(tolerance: float, pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the pairs of leaves that differ by more than `require_agreement` allows, as arrays of NumPy.
+
+    Dtypes may differ, and integers get the tolerance as well: it is for results with and without jit.
+    """
+    leaves = [(_as_numpy(a), _as_numpy(b)) for a, b in pairs]
+    least = _SMALL_LEAF * max((_typical(b) for _, b in leaves), default=0.0)
+    for a, b in leaves:
+        roundings = [_rounding(x) for x in (a, b) if _kind(x) == "inexact"]
+        room = max([tolerance, *(_ROUNDINGS * rounding for rounding in roundings)])
+        if a.shape != b.shape or _too_far(room, least, a, b)[0].any():
+            yield a, b
 
 
 def require_arrays(name: str, result: Any) -> None:
@@ -176,16 +190,16 @@ def _typical(array: np.ndarray) -> float:
     """Return the mean magnitude of the finite values of a floating-point leaf."""
     if _kind(array) == "exact":
         return 0.0
-    size = np.abs(_wide(array))
+    size = np.abs(wide(array))
     return float(size[np.isfinite(size)].mean()) if np.isfinite(size).any() else 0.0
 
 
-def _wide(array: np.ndarray) -> np.ndarray:
+def wide(array: np.ndarray) -> np.ndarray:
     return array.astype(complex if jnp.issubdtype(array.dtype, jnp.complexfloating) else float)
 
 
 def _too_far(tolerance: float, least: float, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
-    room, a, b = max(_typical(a), least), _wide(a), _wide(b)
+    room, a, b = max(_typical(a), least), wide(a), wide(b)
     nan_a, nan_b = np.isnan(a), np.isnan(b)
     finite = np.isfinite(a) & np.isfinite(b)
     # Infinities must be equal; finite values get room.

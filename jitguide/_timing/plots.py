@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jitguide._display import duration, significant
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Beyond this ratio of the largest to the smallest speedup, a linear axis shows one of them only.
 _LOGARITHMIC = 8
 _MILLISECONDS = 1e3
+_LINE_HEIGHT = 14  # points from one name to the next
 
 
 def plot_comparison(speedups: Mapping[str, Ratio], baseline: str, ax: Axes | None = None) -> Axes:
@@ -85,16 +86,30 @@ def plot_scaling(
         ax: Where to draw; a new figure if left out.
     """
     ax = ax or _new_axes(height=3.2)
+    ax.set(xscale="log", yscale="log", xlabel="size", ylabel="time of a call (s)")
+    ends = []
     for name, found in times.items():
         low, median, high = zip(*found, strict=True)
         (line,) = ax.plot(sizes, median, marker="o", label=name)
         ax.fill_between(sizes, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+        ends.append((median[-1], name, line.get_color()))
+    _name_the_lines(ax, ends)
     for (a, b), size in crossovers.items():
         label = f"“{b}” overtakes “{a}” at {significant(size)}"
         ax.axvline(size, linestyle=":", color=_line_colour(), label=label)
-    ax.set(xscale="log", yscale="log", xlabel="size", ylabel="time of a call (s)")
-    ax.legend()
+    if crossovers:
+        ax.legend(handles=ax.get_lines()[-len(crossovers) :])
     return ax
+
+
+def _name_the_lines(ax: Axes, ends: Sequence[tuple[float, str, Any]]) -> None:
+    """Write the name of each line beside its end, from above, and far enough below the one before."""
+    below = math.inf
+    for y, name, colour in sorted(ends, key=lambda end: -end[0]):
+        points = ax.transData.transform((1, y))[1] * 72 / ax.figure.dpi
+        below = min(points, below - _LINE_HEIGHT)
+        place, edge = (6, below - points), ("axes fraction", "data")
+        ax.annotate(name, (1, y), place, edge, "offset points", va="center", color=colour)
 
 
 def _line_colour() -> str:

@@ -109,7 +109,7 @@ class WatchedBlock(Displayed):
     def _table(self) -> Table:
         groups: dict[tuple[str, str], list[_monitoring.Event]] = {}
         for event in self._found:
-            own = not _is_of_jax(event.function)
+            own = event.yours or not _is_of_jax(event.function)
             key = (event.function, event.where) if own else ("operations of JAX", "")
             groups.setdefault(key, []).append(event)
         if len(groups) > 1:

@@ -62,7 +62,8 @@ def reason_for(
         return replace(found[0], advice=_NOT_THE_CAUSE)
     deeper = [d for d in telling if not reaches(d.kind, layer)]  # it would trace, and the trace was there
     main = (deeper or telling)[0]
-    rest = [d.sentence for d in telling if d.argument != main.argument]
+    stays = {"dtype", "shape", "layout", "static value", "weak type" if main.kind != "dtype" else ""}
+    rest = [d.sentence for d in telling if d is not main and (d.argument != main.argument or d.kind in stays)]
     more = [f"{len(rest) - _MAX_ALSO} further differences"] if len(rest) > _MAX_ALSO else []
     known = deeper or (layer == FAST and reaches(main.kind, COMPILE))
     advice = _DONE_BEFORE[layer] if known else main.advice
@@ -98,22 +99,17 @@ def _distance(found: list[Reason], layer: str) -> tuple[Any, ...]:
 
 
 def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
-    for name in now.arguments.keys() - before.arguments.keys():
-        written = f"is now {_spelling(now.arguments[name])}"
-        if name in before.defaults:
-            yield reason(
-                "default left out", name, f"was left to its default {show(before.defaults[name])}", written
-            )
-        else:
-            yield reason("number of arguments", name, "was absent", written)
-    for name in before.arguments.keys() - now.arguments.keys():
-        written = f"was {_spelling(before.arguments[name])}"
-        if name in now.defaults:
-            yield reason(
-                "default left out", name, written, f"is now left to its default {show(now.defaults[name])}"
-            )
-        else:
-            yield reason("number of arguments", name, written, "is now absent")
+    for name in now.arguments.keys() ^ before.arguments.keys():
+        came = name in now.arguments
+        given, without = (now.arguments[name], before) if came else (before.arguments[name], now)
+        kind, absent = "number of arguments", "absent"
+        if name in without.defaults:
+            kind, absent = "default left out", f"left to its default {show(without.defaults[name])}"
+        words = (absent, _spelling(given)) if came else (_spelling(given), absent)
+        yield reason(kind, name, f"was {words[0]}", f"is now {words[1]}")
+        values = without.defaults.get(name, given.value), given.value
+        if given.static and not same(*values):
+            yield reason("static value", name, *words_of(*(values if came else values[::-1])))
     for name in before.arguments.keys() & now.arguments.keys():
         yield from _values(before.arguments[name], now.arguments[name])
 
@@ -132,6 +128,10 @@ def _values(before: Argument, now: Argument) -> Iterator[Reason]:
         yield from _fixed(name, parts(before.value, now.value), field=False)
     elif not equal(before.structure, now.structure):
         yield from _structures(name, before.structure, now.structure)
+        there = {leaf.path: leaf for leaf in before.leaves}
+        for leaf in now.leaves:
+            if leaf.path in there:
+                yield from _leaves(name + _FLAT.sub(r"[\1]", leaf.path), there[leaf.path], leaf)
     else:
         for old, new in zip(before.leaves, now.leaves, strict=True):
             yield from _leaves(name + _FLAT.sub(r"[\1]", new.path), old, new)

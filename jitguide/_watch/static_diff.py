@@ -37,6 +37,8 @@ class Part(NamedTuple):
     def advice(self, field: bool) -> str:
         """Return what to do about it, by what it is; `field` is whether it is in a container among the arguments."""
         old = self.old
+        if self.kind == "type":
+            return ""  # that of its kind
         if self.kind == "identity":
             if _is_function(old) or (isinstance(old, tuple) and any(map(callable, old))):
                 return (
@@ -172,7 +174,8 @@ def _closures(old: types.FunctionType, new: types.FunctionType) -> Iterator[tupl
 def _names(value: Any) -> list[str]:
     if dataclasses.is_dataclass(value):
         return [field.name for field in dataclasses.fields(value) if field.compare]
-    return [*getattr(value, "__dict__", ())]
+    slots = getattr(type(value), "__slots__", ())
+    return [*getattr(value, "__dict__", ()), *((slots,) if isinstance(slots, str) else slots)]
 
 
 def _is_remade(old: Any, new: Any) -> bool:

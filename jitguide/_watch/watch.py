@@ -117,7 +117,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self._last_size = 0
         self._worked = False
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if not _jax.at_top_level():
             return self._transformed(_jax.transformation(), args, kwargs)
         if self._entry:
@@ -189,7 +189,9 @@ class Watched(CallLog, Stand, Generic[P, R]):
         try:
             outcome, why, signature = self._explain(args, kwargs, phases, before, error)
         except Exception:  # odd arguments must not break the user's call
-            outcome, why, signature = ("raised" if error else _deepest(phases) or "not counted"), None, ""
+            outcome, why, signature = _deepest(phases) or "not counted", None, ""
+        if error and not why:
+            outcome, why = "raised", self._raised(error, kept=False)
         if outcome == "hit" or (why and why.kind in _IDLE):
             if self._history.has_slow:
                 self._history.mark(outline_of(args, kwargs, self._values), why)
@@ -261,6 +263,11 @@ class Watched(CallLog, Stand, Generic[P, R]):
             return bool(self._jitted.trace(*args, **kwargs).jaxpr.effects)
         except Exception:
             return False
+
+    def __deepcopy__(self, memo: object = None) -> Watched[P, R]:
+        return self  # as a function does
+
+    __copy__ = __deepcopy__
 
     def clear_cache(self) -> None:
         """Clear the function's caches, as `clear_cache` of a jitted function does."""

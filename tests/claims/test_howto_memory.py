@@ -431,7 +431,7 @@ def test_saved_executable_runs_in_another_process(tmp_path):
         "except TypeError:\n"
         "    print('refused')\n"
     )
-    one_device = {**os.environ, "XLA_FLAGS": ""}
+    one_device = {**os.environ, "XLA_FLAGS": "", "JAX_NUM_CPU_DEVICES": "1"}
     done = subprocess.run(
         [sys.executable, "load.py"], cwd=tmp_path, capture_output=True, text=True, check=True, env=one_device
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax import export
 from jax.ad_checkpoint import print_saved_residuals
-from jax.experimental import checkify
+from jax.experimental import checkify, io_callback
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 
@@ -351,3 +351,186 @@ def test_debug_callback_in_a_scan_runs_once_per_step_under_grad(length, transfor
     jax.block_until_ready(made[transform](1.0))
     jax.effects_barrier()
     assert len(seen) == length
+
+
+# What the loops of others hide ------------------------------------------------------------------------------
+
+
+def to_the_end(report):
+    """Count up to `n` in a `while_loop` that reports each step."""
+
+    def step(count):
+        report(count)
+        return count + 1
+
+    return lambda n: jax.lax.while_loop(lambda count: count < n, step, 0)
+
+
+def by_io_callback(count):
+    io_callback(lambda _: None, None, count)
+
+
+@pytest.mark.claim(
+    "io-callback-is-refused-in-a-batched-while",
+    "`vmap` of a `while_loop` whose condition differs between the elements refuses an `io_callback` in the body; "
+    "`lax.map` over the elements runs it.",
+)
+def test_io_callback_is_refused_in_a_batched_while():
+    ends = jnp.array([1, 3])
+    with pytest.raises(Exception, match="IO effects not supported in while_loop with batched predicate"):
+        jax.vmap(to_the_end(by_io_callback))(ends)
+    assert jax.lax.map(to_the_end(by_io_callback), ends).tolist() == [1, 3]
+
+
+@pytest.mark.claim(
+    "debug-callback-runs-for-finished-elements",
+    "In a `while_loop` under `vmap`, `jax.debug.callback` and a sequential `pure_callback` are called for elements that "
+    "are done, too: once per element and step of the slowest.",
+)
+@pytest.mark.parametrize("ends", [[1, 3], [3, 3], [0, 2, 4]])
+@pytest.mark.parametrize("callback", ["debug", "pure"])
+def test_debug_callback_runs_for_finished_elements(callback, ends):
+    seen = []
+
+    def by_debug(count):
+        jax.debug.callback(lambda value: seen.append(int(value)), count)
+        return count + 1
+
+    def by_pure(count):
+        def add(value):
+            seen.append(int(value))
+            return np.asarray(value + 1, np.int32)
+
+        return jax.pure_callback(add, jax.ShapeDtypeStruct((), jnp.int32), count, vmap_method="sequential")
+
+    body = by_debug if callback == "debug" else by_pure
+    done = jax.vmap(lambda n: jax.lax.while_loop(lambda count: count < n, body, 0))(jnp.array(ends))
+    assert done.tolist() == ends
+    jax.effects_barrier()
+    assert len(seen) == len(ends) * max(ends)
+
+
+@pytest.mark.claim(
+    "eager-indexing-sends-its-numbers",
+    "Under `transfer_guard('disallow')`, indexing or scaling an array outside jit raises, because the Python numbers are "
+    "sent to the device; the same line in a jitted function passes.",
+)
+@pytest.mark.parametrize(
+    "line",
+    [lambda a: a[1:, :10], lambda a: a[3], lambda a: 2 * a],
+    ids=["slice", "index", "scale"],
+)
+def test_eager_indexing_sends_its_numbers(line):
+    a = jnp.ones((20, 20))
+    jitted = jax.jit(line)
+    with jax.transfer_guard("disallow"):
+        with pytest.raises(Exception, match="Disallowed host-to-device transfer"):
+            line(a)
+        jitted(a)
+
+
+@pytest.mark.claim(
+    "none-int-float-and-scalar-are-four-traces",
+    "`None`, a Python int, a Python float and a NumPy scalar for one argument are four traces; converted by "
+    "`jnp.asarray(…, float)`, the numbers are one.",
+)
+def test_none_int_float_and_scalar_are_four_traces():
+    traces = []
+
+    @jax.jit
+    def scaled(x, alpha=None):
+        traces.append(alpha)
+        return x if alpha is None else alpha * x
+
+    for alpha in (None, 1, 2, 1.0, 2.5, np.float32(1)):
+        scaled(jnp.ones(3), alpha)
+    assert len(traces) == 4
+    scaled.clear_cache()
+    jax.clear_caches()
+    traces.clear()
+    for alpha in (0, 1.0, np.float32(1), np.float64(1), jnp.float32(2)):
+        scaled(jnp.ones(3), jnp.asarray(alpha, float))
+    assert len(traces) == 1
+
+
+@pytest.mark.claim(
+    "size-as-a-multiple-can-be-halved",
+    "`reshape(-1, 2)` fails for an exported size `b`, also with a constraint on `mod(b, 2)`, and works for `2*b`; a call "
+    "with an odd size then raises `ValueError`.",
+)
+def test_size_as_a_multiple_can_be_halved():
+    def pairs(x):
+        return x.reshape(-1, 2).sum(1)
+
+    def exported(size, constraints=()):
+        return export.export(jax.jit(pairs))(floats(*export.symbolic_shape(size, constraints=constraints)))
+
+    for constraints in ((), ("mod(b, 2) == 0",)):
+        with pytest.raises(Exception, match="Cannot divide evenly"):
+            exported("b", constraints)
+    halved = exported("2*b")
+    assert halved.call(jnp.ones(6)).shape == (3,)
+    with pytest.raises(ValueError, match="do not match the polymorphic shapes"):
+        halved.call(jnp.ones(5))
+
+
+@pytest.mark.claim(
+    "export-takes-no-static-values",
+    "A static argument gets its value when a function is exported: it is not an input of the export, and passing it again "
+    "raises `ValueError`, by position or by keyword.",
+)
+def test_export_takes_no_static_values():
+    power = jax.jit(lambda x, n: x**n, static_argnames="n")
+    cubed = export.export(power)(floats(3), n=3)
+    assert len(cubed.in_avals) == 1
+    assert cubed.call(jnp.full(3, 2.0)).tolist() == [8.0] * 3
+    for args, kwargs in (((3,), {}), ((), {"n": 3})):
+        with pytest.raises(ValueError, match="pytree structure"):
+            cubed.call(jnp.ones(3), *args, **kwargs)
+
+
+@pytest.mark.claim(
+    "gamma-and-poisson-loop-until-accepted",
+    "Draws of `gamma`, `poisson`, `beta`, `dirichlet` and `binomial` are lowered to a `while` loop; those of `normal`, "
+    "`uniform` and `exponential` are not.",
+)
+@pytest.mark.parametrize(
+    ("name", "parameters", "loops"),
+    [
+        ("gamma", (2.0,), True),
+        ("poisson", (3.0,), True),
+        ("beta", (2.0, 3.0), True),
+        ("dirichlet", (jnp.ones(4),), True),
+        ("binomial", (10.0, 0.3), True),
+        ("normal", (), False),
+        ("uniform", (), False),
+        ("exponential", (), False),
+    ],
+)
+def test_gamma_and_poisson_loop_until_accepted(name, parameters, loops):
+    shape = (2,) if name == "dirichlet" else (8,)
+    draw = jax.jit(lambda key: getattr(jax.random, name)(key, *parameters, shape=shape))
+    # rbg draws its bits by one operation, threefry by a loop on some versions; poisson is defined for threefry only.
+    key = jax.random.key(0, impl="threefry2x32" if name == "poisson" else "rbg")
+    assert ("stablehlo.while" in draw.lower(key).as_text()) == loops
+
+
+@pytest.mark.claim(
+    "loggamma-does-not-underflow",
+    "For a shape parameter of 0.001 most float32 draws of `gamma` are 0, while those of `loggamma` are finite.",
+)
+def test_loggamma_does_not_underflow():
+    key, shape = jax.random.key(0), (1000,)
+    assert (jax.random.gamma(key, 0.001, shape) == 0).mean() > 0.5
+    assert jnp.isfinite(jax.random.loggamma(key, 0.001, shape)).all()
+
+
+@pytest.mark.claim(
+    "bincount-counts-what-did-not-occur",
+    "In a jitted function `jnp.bincount` with a length returns a count for each value below it, 0 for one that does not "
+    "occur.",
+)
+@pytest.mark.parametrize("values", [[1, 1, 3], [0], [7, 7, 7]])
+def test_bincount_counts_what_did_not_occur(values):
+    counts = jax.jit(lambda x: jnp.bincount(x, length=8))(jnp.array(values))
+    assert counts.tolist() == [values.count(value) for value in range(8)]

@@ -139,6 +139,10 @@ class ClaimsDomain(Domain):
         link["classes"].append("claim-link")
         return link
 
+    def resolve_any_xref(self, *_: object) -> list[tuple[str, nodes.reference]]:
+        """Nothing: a claim is cited by its own role, never by a link that might mean anything."""
+        return []
+
     def check_consistency(self) -> None:
         """Warn of cited claims that fail on this JAX, and of claims that no page cites."""
         for page in self.citations.values():

@@ -12,10 +12,11 @@ from _ext import ROOT
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")  # colours, titles
 _OVERWRITTEN = re.compile(r"^[^\n]*\r+(?=[^\r\n])", re.MULTILINE)  # a progress bar's earlier states
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # HTML and EPUB cannot hold these
+_WORD = r"(?<![^\s\"'`(<>])[^\s\"'`(<>]*"  # from its beginning: a picture is one word of 100,000 characters
 _REPLACEMENTS = (
-    (re.compile(r"[^\s\"'`(<>]*ipykernel_\d+[/\\]\d+\.py"), "cell"),  # a cell's temporary file
+    (re.compile(_WORD + r"ipykernel_\d+[/\\]\d+\.py"), "cell"),  # a cell's temporary file
     (re.compile(r"\b\d{6,}\.py\b"), "cell"),
-    (re.compile(r"[^\s\"'`(<>]*[/\\](?:site|dist)-packages[/\\]"), ""),
+    (re.compile(_WORD + r"[/\\](?:site|dist)-packages[/\\]"), ""),
     (re.compile(re.escape(str(ROOT)) + r"[/\\]?"), ""),
     (re.compile(re.escape(str(Path.home())) + r"[/\\]"), "~/")
     if str(Path.home()) not in ("/", "")

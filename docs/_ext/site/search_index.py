@@ -28,6 +28,13 @@ _OF_JAX = re.compile(r"^(?:jax|jnp|lax|np|jitguide)\.|[a-z][A-Z]")
 _SHOWN = 88  # letters of a section that an excerpt can show
 # What a reader of a page does not read as its text: guesses, most of which are wrong, and titles of other pages.
 _OF_NO_SECTION = {"guide-guesses", "guide-reasons", "error-list"}
+_ENDINGS = [
+    (re.compile(ending), kept)
+    for ending, kept in [
+        (r"(?:at)?ion$", ""), (r"(ss)es$", r"\1"), (r"ies$", "y"), (r"([^su])s$", r"\1"), (r"(ing|ed|er)$", ""),
+        (r"(.)\1$", r"\1"), (r"e$", ""),
+    ]
+]  # fmt: skip
 _SKIPPED = (nodes.comment, nodes.raw, nodes.substitution_definition, nodes.target)
 
 
@@ -85,31 +92,56 @@ def _short(row: list[str]) -> list[str]:
 
     Example:
         >>> _short(["p", "", "Page", "", "Call f.", "y = jnp.ones(3)\nraise NoError"])[-2:]
-        ['Call f.', 'jnp.ones NoError']
+        ['Call f.', 'NoError jnp.ones']
         >>> [len(part) for part in _short(["p", "", "Page", "", "word other " * 99, ""])[-2:]]
         [87, 0]
     """
     *others, text, code = row
     end = len(text) if len(text) <= _SHOWN else max(text.rfind(" ", 0, _SHOWN), 0)
     shown, rest = text[:end], text[end:]
-    said = {word.lower() for word in _NAMES.findall(shown)} | _ignored()
+    said = {stem(word.lower()) for word in _NAMES.findall(shown)}
     names = [name for name in _NAMES.findall(code) if _OF_JAX.search(name)]
-    more = [word for word in (*names, *_NAMES.findall(rest)) if word.lower() not in said]
-    return [*others, shown, " ".join(dict.fromkeys(word for word in more if len(word) > 2))]
+    words = {_plain(word) for word in (*names, *_NAMES.findall(rest)) if len(word) > 2}
+    more = {stem(word): word for word in sorted(words, reverse=True) if word.lower() not in _ignored()}
+    return [
+        *others,
+        shown,
+        " ".join(sorted(more[key] for key in more.keys() - said)),
+    ]  # in order they pack better
+
+
+def stem(word: str) -> str:
+    """Return a word without its ending: of the words with one stem, the index needs one.
+
+    The search in the browser has the same rules, in `engine.js`.
+
+    Example:
+        >>> [stem(word) for word in ("recompiles", "recompiling", "recompilation", "mask", "jnp.ones")]
+        ['recompil', 'recompil', 'recompil', 'mask', 'jnp.ones']
+    """
+    if len(word) < 5 or re.search(r"[_.\d]", word):
+        return word
+    for ending, kept in _ENDINGS:
+        word = ending.sub(kept, word, count=1)
+    return word
+
+
+def _plain(word: str) -> str:
+    """Return a word in lower case, except for a name that the search takes apart at its capitals."""
+    return word if re.search(r"[a-z][A-Z]", word) else word.lower()
 
 
 @cache
 def _ignored() -> frozenset[str]:
-    """Return the words that the search in the browser leaves out of a question and of the index.
+    """Return the words that the search in the browser leaves out of questions and of its index.
 
     Example:
         >>> sorted(_ignored() & {"the", "for", "compile"})
-        ['the']
+        ['for', 'the']
     """
     engine = (DOCS / "_static" / "search" / "engine.js").read_text("utf-8")
-    lists = [engine.partition(f"const {name} =")[2].partition(";")[0] for name in ("EMPTY", "PYTHON")]
-    empty, python = ({w for text in re.findall('"(.*?)"', one) for w in text.split()} for one in lists)
-    return frozenset(empty - python)
+    listed = engine.partition("const EMPTY =")[2].partition(";")[0]
+    return frozenset(word for text in re.findall('"(.*?)"', listed) for word in text.split())
 
 
 def replace_search(app: Sphinx) -> None:
@@ -133,5 +165,8 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     found = [_short(row) for page in pages for row in app.env.metadata[page]["guide_rows"]]
     target = Path(app.outdir, _SECTIONS)
     target.parent.mkdir(parents=True, exist_ok=True)
+    for before, row in zip(found[-2::-1], found[:0:-1], strict=True):
+        if before[2] == row[2]:
+            row[2] = ""  # the page's title stands in its first row
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     target.write_text(f"GuideSearch.load({text});\n", "utf-8")

@@ -93,7 +93,9 @@ const GuideErrors = (() => {
   }
 
   function evidenceOf(given) {
-    const text = given.replaceAll("\r\n", "\n").replace(re.WRAPPED, "").replace(re.BOX, " ");
+    const whole = given.replaceAll("\r\n", "\n").replace(re.ANSI, "").replace(re.LONG_WORD, "$1");
+    const plain = whole.replace(re.LOGGED, "").replace(re.GROUP, "");
+    const text = plain.replace(re.WRAPPED, "").replace(re.BOX, " ");
     const found = text
       .split(re.CHAINED)
       .map((one) => part(last(one.split(re.TRACEBACK))))

@@ -12,8 +12,6 @@ const GuideSearch = (() => {
       "way we well were what what's when where whether which while who why will with within without work works would you your"
     ).split(" "),
   );
-  // Python's words are empty in a question, and the topic in code.
-  const PYTHON = new Set(["and", "if", "in", "not", "or", "for", "while", "is"]);
 
   // The endings of English words that matter here: "recompiles", "recompiling" and "recompilation" are one word.
   function stem(word) {
@@ -44,10 +42,8 @@ const GuideSearch = (() => {
 
   const term = (word) => {
     const lower = word.toLowerCase();
-    return EMPTY.has(lower) && !PYTHON.has(word) ? null : lower.length < 2 && !/\d/.test(lower) ? null : stem(lower);
+    return EMPTY.has(lower) || (lower.length < 2 && !/\d/.test(lower)) ? null : stem(lower);
   };
-
-  const queryTerm = (word) => (EMPTY.has(word.toLowerCase()) ? null : term(word));
 
   // Lists of everything mention everything: they come after the pages that explain one thing.
   const LISTS =
@@ -57,17 +53,13 @@ const GuideSearch = (() => {
   let index = null;
   let sections = [];
 
-  /** Take the sections of the site: `[page, anchor, page title, title, text, code]` each. */
+  /** Take the sections of the site: `[page, anchor, page title, title, text, code]` each, the page title once. */
   function load(rows) {
-    sections = rows.map(([page, anchor, pageTitle, title, text, code], id) => ({
-      id,
-      page,
-      anchor,
-      pageTitle,
-      title,
-      text,
-      code,
-    }));
+    let pageTitle = "";
+    sections = rows.map(([page, anchor, newTitle, title, text, code], id) => {
+      pageTitle = newTitle || pageTitle;
+      return { id, page, anchor, pageTitle, title, text, code };
+    });
     index = new MiniSearch({
       fields: ["pageTitle", "title", "text", "code"],
       tokenize: words,
@@ -82,7 +74,6 @@ const GuideSearch = (() => {
    */
   function find(query, most = 20) {
     const hits = index.search(query, {
-      processTerm: queryTerm,
       boost: { pageTitle: 2, title: 2.5, code: 0.5 },
       prefix: (word) => word.length > 3,
       fuzzy: (word) => (word.length > 6 ? 0.25 : false),
