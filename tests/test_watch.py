@@ -1001,8 +1001,10 @@ def test_devices_shardings_and_layouts_are_told_apart():
         show()
         f = watch(jax.jit(lambda x: x - 1))
         f(x)
-        one = jax.make_mesh((1,), ("i",), axis_types=(AxisType.Auto,), devices=d[:1])
+        one = jax.make_mesh((1,), ("i",), axis_types=(AxisType.Explicit,), devices=d[:1])
         f(jax.device_put(x, NamedSharding(one, P("i"))))
+        show()
+        f(jax.device_put(x, NamedSharding(one, P())))
         show()
         f = watch(jax.jit(lambda x: x + 2))
         f(np.ones(8, np.float32))
@@ -1023,7 +1025,8 @@ def test_devices_shardings_and_layouts_are_told_apart():
         "compiled||sharding|P('i') on mesh (i: 4)|P() on mesh (i: 4)",
         "compiled|traced|sharding|P() on mesh (i: 4)|P('i') on mesh (i: 4)",
         "hit|",
-        "compiled|traced|sharding|cpu:0|cpu:0 on a mesh",
+        "compiled|traced|sharding|cpu:0|P('i') on a mesh of cpu:0",
+        "compiled|traced|sharding|P('i') on a mesh of cpu:0|P() on a mesh of cpu:0",
         "compiled|traced|configuration|None|CpuDevice(id=1)",
         "compiled||committedness|not committed|committed",
     ]

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax.tree_util as tree
 import numpy as np
+from jax.sharding import SingleDeviceSharding
 
 from jitguide._jax import tree_node
 from jitguide._text import show
@@ -233,8 +234,8 @@ def _placement(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
     if kinds[0] != kinds[1]:
         yield reason("memory", name, *map(str, kinds))
     elif before.sharding != now.sharding:
-        # A mesh is part of an array's type, even a mesh of one device: going there traces again.
-        moved = type(before.sharding) is type(now.sharding) and _is_single(before) and _is_single(now)
+        # The axes of a mesh are part of an array's type, even on one device: other axes trace again.
+        moved = {type(leaf.sharding) for leaf in (before, now)} == {SingleDeviceSharding}
         places = _place(before.sharding), _place(now.sharding)
         if places[0] == places[1]:
             places = _with_devices(before.sharding), _with_devices(now.sharding)
@@ -243,21 +244,21 @@ def _placement(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
         yield reason("layout", name, _order(before.layout), _order(now.layout))
 
 
-def _is_single(leaf: Leaf) -> bool:
-    return len(leaf.sharding.device_set) == 1
-
-
 def _place(sharding: Any) -> str:
     devices = sorted(sharding.device_set, key=lambda d: d.id)
     spec, mesh = getattr(sharding, "spec", None), getattr(sharding, "mesh", None)
     if len(devices) == 1:
         kind = getattr(sharding, "memory_kind", None)
-        memory = f" ({kind})" if kind not in (None, "device") else ""
-        return f"{devices[0].platform}:{devices[0].id}{memory}{'' if mesh is None else ' on a mesh'}"
+        place = f"{devices[0].platform}:{devices[0].id}{'' if kind in (None, 'device') else f' ({kind})'}"
+        return place if spec is None else f"{_spec(spec)} on a mesh of {place}"
     if spec is None or mesh is None:
         return f"{type(sharding).__name__} over {len(devices)} devices"
     axes = ", ".join(f"{axis}: {size}" for axis, size in mesh.shape.items())
-    return f"P({', '.join(repr(part) for part in spec)}) on mesh ({axes})"
+    return f"{_spec(spec)} on mesh ({axes})"
+
+
+def _spec(spec: Any) -> str:
+    return f"P({', '.join(repr(part) for part in spec)})"
 
 
 def _with_devices(sharding: Any) -> str:
