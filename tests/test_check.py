@@ -1,5 +1,6 @@
 """Each rule of `check` finds its own fault, stays silent on sound code, and says what to do."""
 
+import dataclasses
 import enum
 import functools
 import html
@@ -593,6 +594,69 @@ class Model:
 )
 def test_what_a_bound_method_takes_from_its_object_is_found(method, kind):
     assert check(jax.jit(getattr(Model(), method)), ones(3), run=False).kinds == (kind,)
+
+
+def test_what_a_callable_object_counts_is_found():
+    class Layer:
+        calls = 0
+
+        def __call__(self, x):
+            self.calls += 1
+            return 2 * x
+
+    found = only(jax.jit(Layer()), ones(3))
+    assert found.sentence.startswith("The body changes `self.calls`")
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Point:
+    x: jax.Array
+
+
+def act_on_dict(d):
+    d["y"] = 2 * d["x"]
+    return d["y"]
+
+
+def act_on_list(d):
+    d[0] = 2 * d[0]
+    return d[0]
+
+
+def act_on_dataclass(d):
+    d.x = 2 * d.x
+    return d.x
+
+
+@pytest.mark.parametrize("donate", [(), (0,)], ids=["kept", "donated"])
+@pytest.mark.parametrize(
+    ("fn", "wrap"),
+    [(act_on_dict, lambda x: {"x": x}), (act_on_list, lambda x: [x]), (act_on_dataclass, Point)],
+)
+def test_an_argument_that_the_body_changes_is_found_and_stays_as_it_was(fn, wrap, donate):
+    x = ones(3)
+    argument = wrap(x)
+    findings = check(jax.jit(fn, donate_argnums=donate), argument).findings
+    assert "changes its argument `d`" in next(f.sentence for f in findings if f.kind == "impure body")
+    assert jax.tree.leaves(argument)[0] is x
+    assert jax.tree.structure(argument) == jax.tree.structure(wrap(x))
+
+
+def test_a_local_copy_of_an_argument_may_change():
+    def scale(d):
+        d = dict(d, y=2 * d["x"])
+        return d["y"]
+
+    assert "impure body" not in check(jax.jit(scale), {"x": ones(3)}).kinds
+
+
+def test_a_cache_of_arrays_that_the_body_fills_is_found():
+    table = functools.lru_cache(jnp.arange)
+    found = check(jax.jit(lambda x: x + table(3)), ones(3))
+    assert [f.kind for f in found.findings] == ["impure body"]
+    assert "functools.lru_cache" in found.findings[0].sentence
+    assert "not run" in found.notes[-1]
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,11 @@ def _check(
     if hidden := _why_not_run(traced.jaxpr, args, kwargs):
         return Findings(name, tuple(found), notes=(*notes, f"It was not run: {hidden}"))
     refuse_deleted((args, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
-    call = first_call(jitted, args, kwargs)
+    try:
+        call = first_call(jitted, args, kwargs)
+    except jax.errors.UnexpectedTracerError:
+        found += faults.kept_tracer()
+        return Findings(name, tuple(found), notes=(*notes, "It was not run: a second trace raises an error."))
     steady, result = _fastest(call.fn, call.fresh, _MOST_CALLS)
     if (calls := fast_path_size(jitted)) and calls():  # it was called before, maybe when a global was another
         _, result = _fastest(jitted, call.fresh, 1)
@@ -186,8 +190,11 @@ def _check(
         notes.append("The plain function was not run: JAX does not expose it.")
     else:
         try:
-            _, expected = _fastest(function, call.fresh, 1)  # it compiles each of the operations
-            plain, _ = _fastest(function, call.fresh, _MOST_PLAIN)
+            given = call.fresh()
+            left = _own_containers(given)
+            _, expected = _fastest(function, lambda: left, 1)  # it compiles each of the operations
+            found += faults.changed(purity.changed(function, given, left))
+            plain, _ = _fastest(function, lambda: _own_containers(call.fresh()), _MOST_PLAIN)
             found += [*faults.disagreement(result, expected), *rules.break_even(phases, plain)]
         except Exception as error:  # what works on tracers may fail on arrays
             said = f"{type(error).__name__}: {first_sentence(clean(str(error)))}".rstrip(": ")
@@ -229,6 +236,11 @@ def _fastest(fn: Callable[..., Any], fresh: Callable[[], Any], most: int) -> tup
         if spent > _BUDGET:
             break
     return best, result
+
+
+def _own_containers(arguments: Any) -> Any:
+    """Return the arguments in new containers, which a plain call may change, as a jitted one gets them."""
+    return jax.tree.map(lambda leaf: leaf, arguments)
 
 
 def _why_not_run(jaxpr: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -67,6 +67,26 @@ def purities(values: dict[str, Any], acts: Sequence[str]) -> Iterator[Finding]:
         )
 
 
+def kept_tracer() -> Iterator[Finding]:
+    """Find a tracer that one trace leaves where the next one uses it."""
+    yield finding(
+        "impure body",
+        "The body keeps a tracer of its first trace, for example in a cache such as `functools.lru_cache`: "
+        "the next trace uses it and raises UnexpectedTracerError.",
+        "Compute what is kept outside, with NumPy, or pass it as an argument.",
+    )
+
+
+def changed(names: Sequence[str]) -> Iterator[Finding]:
+    """Find arguments that the body changes: a jitted function gets new containers, so the caller's stay as they were."""
+    for name in names:
+        yield finding(
+            "impure body",
+            f"The body changes its argument `{name}`: under jit, it changes a copy, and yours stays as it was.",
+            "Return the new value.",
+        )
+
+
 def disagreement(jitted: Any, plain: Any) -> Iterator[Finding]:
     """Find results that differ with and without jit by more than rounding."""
     pairs = list(zip(_numbers(jitted), _numbers(plain), strict=False))

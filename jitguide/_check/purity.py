@@ -13,6 +13,7 @@ from datetime import date
 from typing import Any, TypeVar
 
 import numpy as np
+from jax import tree
 
 from jitguide._jax import has_tracer, is_tracer
 from jitguide._text import place
@@ -25,9 +26,11 @@ _NOT_YOURS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
 
 
 def captured(fn: Callable[..., Any]) -> dict[str, Any]:
-    """Return what a function takes from around it, by name; a bound method takes its object."""
+    """Return what a function takes from around it, by name; a bound method and a callable object take `self`."""
     inner = inspect.unwrap(fn)
     own = {"self": inner.__self__} if inspect.ismethod(inner) else {}
+    if _holds(inner) and inspect.ismethod(call := inner.__call__):
+        own, inner = {"self": inner}, call
     try:
         found = inspect.getclosurevars(inner)
     except (TypeError, ValueError):
@@ -59,6 +62,22 @@ def observed(fn: Callable[..., Any], statics: dict[str, Any], trace: Callable[[]
         if state != before.get(name)
     )
     return result, list(acts)
+
+
+def changed(fn: Callable[..., Any], given: Any, left: Any) -> list[str]:
+    """Return the names of arguments whose containers differ: as given, and as a plain call of `fn` left them."""
+    try:
+        before, after = (
+            inspect.signature(fn).bind(*args, **kwargs).arguments for args, kwargs in (given, left)
+        )
+    except (TypeError, ValueError):
+        return []
+    pairs = {name: (tree.flatten(value), tree.flatten(after[name])) for name, value in before.items()}
+    return [
+        name
+        for name, ((old, form), (new, other)) in pairs.items()
+        if form != other or any(a is not b for a, b in zip(old, new, strict=True))
+    ]
 
 
 def _act(frame: Any, event: str, value: Any) -> str:
