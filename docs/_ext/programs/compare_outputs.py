@@ -20,7 +20,7 @@ from .runner import Outcome
 _INSTRUMENTS = {
     "clock": re.compile(
         r"\b(perf_counter|perf_counter_ns|monotonic|process_time|timeit|time\.time|getrusage|compare|phases|scaling"
-        r"|watch|roofline|peaks|record|device_report|check|memory_stats|profiler|cost_analysis|measure)\b"
+        r"|watch|roofline|peaks|record|log_compiles|device_report|check|memory_stats|profiler|cost_analysis|measure)\b"
     ),
     "memory": re.compile(r"\b(getrusage|memory_stats)\b"),
 }
