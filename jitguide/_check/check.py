@@ -20,7 +20,7 @@ from jitguide._check.rules import Finding
 from jitguide._display import AsData, Table, duration, wrapped
 from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options
 from jitguide._text import clean, first_sentence
-from jitguide._timing.first_call import first_call
+from jitguide._timing.first_call import FirstCall, first_call
 from jitguide._timing.phases import Phases, phases_of
 from jitguide._watch.signature import Signature
 
@@ -163,11 +163,10 @@ def _check(
     found = [*rules.retraces(name, signatures)]
     own = held_in(fn) is None  # the arguments inside a library's wrapper are not those that you wrote
     found += rules.statics(signatures) if own else ()
-    if not all(rules.is_hashable(a.value) for a in signature.arguments.values() if a.static):
-        notes = [*notes, "Nothing else was checked: it cannot be traced."]
-        return Findings(name, tuple(found), notes=tuple(notes))
-    fresh, unknown = fresh_jit(jitted)
     fixed = {a.name: a.value for a in signature.arguments.values() if a.static}
+    if not all(map(rules.is_hashable, fixed.values())):
+        return Findings(name, tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
+    fresh, unknown = fresh_jit(jitted)
     traced, acts = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
     found += _found_in_the_trace(fn, jitted, signature, traced, own)
     found += faults.purities(purity.captured(fn) | fixed, acts)
@@ -190,16 +189,22 @@ def _check(
         notes.append("The plain function was not run: JAX does not expose it.")
     else:
         try:
-            given = call.fresh()
-            left = _own_containers(given)
-            _, expected = _fastest(function, lambda: left, 1)  # it compiles each of the operations
-            found += faults.changed(purity.changed(function, given, left))
-            plain, _ = _fastest(function, lambda: _own_containers(call.fresh()), _MOST_PLAIN)
-            found += [*faults.disagreement(result, expected), *rules.break_even(phases, plain)]
+            plain, expected, changed = _plainly(function, call)
+            found += [*changed, *faults.disagreement(result, expected), *rules.break_even(phases, plain)]
         except Exception as error:  # what works on tracers may fail on arrays
             said = f"{type(error).__name__}: {first_sentence(clean(str(error)))}".rstrip(": ")
             notes.append(f"Break-even and agreement were not checked: the plain function raised {said}")
     return Findings(name, tuple(found), phases, plain, (*notes, *phases.notes))
+
+
+def _plainly(function: Callable[..., Any], call: FirstCall) -> tuple[float, Any, list[Finding]]:
+    """Return the seconds of a call without jit, its result, and the arguments that it changes."""
+    given = call.fresh()
+    left = _own_containers(given)
+    _, result = _fastest(function, lambda: left, 1)  # it compiles each of the operations
+    changed = list(faults.changed(purity.changed(function, given, left)))
+    seconds, _ = _fastest(function, lambda: _own_containers(call.fresh()), _MOST_PLAIN)
+    return seconds, result, changed
 
 
 def _found_in_the_trace(
