@@ -208,11 +208,11 @@ def test_a_guess_opens_the_answer_says_why_and_is_kept(visit, address, how):
     with visit("learn/purity.html") as page:
         answer = page.locator(".guide-predict + details.guide-answer")
         press(page, ".guide-guesses li:nth-child(3) button", how)
-        expect(page.locator(".guess-said")).to_contain_text("Not so. A call with a known shape")
+        expect(page.locator(".guess-said")).to_contain_text(re.compile(r"Not so\. \w+"))
         expect(page.locator(".guess-said")).to_contain_text("0 of 1 guesses right")
         expect(answer.locator("pre").first).to_be_visible()
         press(page, ".guide-guesses li:nth-child(2) button", how)  # the first guess counts
-        expect(page.locator(".guess-said")).to_contain_text("Right. JAX traces")
+        expect(page.locator(".guess-said")).to_contain_text(re.compile(r"Right\. \w+"))
         expect(page.locator(".guess-said")).to_contain_text("0 of 1 guesses right")
         press(page, ".guide-exercise + details.guide-answer > summary", how)
         page.locator(".exercise-solved input").check()
