@@ -22,6 +22,7 @@ GROUPS = (
     "branches",
     "compiled",
     "devices",
+    "shardings",
     "callbacks",
     "trees",
     "keys",
