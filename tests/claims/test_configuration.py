@@ -210,6 +210,24 @@ def test_no_tracing_refuses_new_signatures():
 
 
 @pytest.mark.claim(
+    "no-tracing-refuses-calls-off-the-fast-path",
+    "`jax.no_tracing` also refuses a call that leaves the fast path and traces nothing, such as the first one with "
+    "a NumPy array after one with a JAX array.",
+)
+def test_no_tracing_refuses_calls_off_the_fast_path():
+    if not hasattr(jax, "no_tracing"):
+        pytest.skip("not applicable: jax.no_tracing is not in this JAX")
+    refused, runs = jitted()
+    allowed, runs_allowed = jitted()
+    values = np.asarray(X)
+    refused(X), allowed(X)
+    with jax.no_tracing(), pytest.raises(RuntimeError, match="no_tracing"):
+        refused(values)
+    allowed(values)
+    assert len(runs) == len(runs_allowed) == 1
+
+
+@pytest.mark.claim(
     "transfer-guard-refuses-numpy-arguments",
     "`transfer_guard('disallow')` refuses a NumPy argument, whose copy to the device is implicit, and takes "
     "what `device_put` brought.",
