@@ -105,7 +105,7 @@ def append(app: Sphinx, doctree: nodes.document) -> None:
                 "the question %s names no heading of this page: #%s", question.id, slug, location=page
             )
             continue
-        link = nodes.reference("", heading[0].astext(), internal=True, refid=heading["ids"][0])
-        answers += nodes.list_item("", paragraph([*inline(question.question), nodes.Text(" → "), link]))
+        link = nodes.reference("", "", *inline(question.question), internal=True, refid=heading["ids"][0])
+        answers += nodes.list_item("", paragraph([link]))
     top = next(doctree.findall(nodes.section))
     top += section(_TITLE, "questions-answered-here", answers)
