@@ -290,6 +290,37 @@ def test_failed_cholesky_is_nan():
 
 
 @pytest.mark.claim(
+    "inverse-of-a-singular-matrix-is-infinite",
+    "`jnp.linalg.inv` of [[1, 2], [2, 4]] gives infinities without NaN, with and without jit, where NumPy raises "
+    "`LinAlgError`.",
+)
+def test_inverse_of_a_singular_matrix_is_infinite():
+    singular = np.array([[1, 2], [2, 4]], np.float32)
+    for inverse in (jnp.linalg.inv, jax.jit(jnp.linalg.inv)):
+        assert jnp.isinf(inverse(singular)).all()
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.inv(singular)
+
+
+@pytest.mark.claim(
+    "check-raises-outside-jit",
+    "Outside jit, a `checkify.check` without `checkify` raises at run time, also under `disable_jit`.",
+)
+def test_check_raises_outside_jit():
+    from jax.experimental import checkify
+
+    def root(x):
+        checkify.check(x >= 0, "x is negative")
+        return jnp.sqrt(x)
+
+    assert root(jnp.float32(4)) == 2
+    with pytest.raises(ValueError, match="x is negative"):
+        root(jnp.float32(-4))
+    with jax.disable_jit(), pytest.raises(ValueError, match="x is negative"):
+        jax.jit(root)(jnp.float32(-4))
+
+
+@pytest.mark.claim(
     "fromdense-needs-a-size-under-jit",
     "Under jit, `BCOO.fromdense` raises unless `nse` gives the number of elements; with too small an `nse`, elements are "
     "lost without an error.",

@@ -574,6 +574,54 @@ def test_io_callback_runs_as_written():
 
 
 @pytest.mark.claim(
+    "io-callback-in-a-loop-is-lost-under-grad",
+    "Under `grad`, an `io_callback` in the body of a `scan` or `fori_loop` whose argument is the number of the step "
+    "is never called, also with `ordered=True`; a `jax.debug.callback` is called in each step.",
+)
+@pytest.mark.parametrize("kind", ["scan", "fori_loop"])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_io_callback_in_a_loop_is_lost_under_grad(kind, ordered):
+    seen = []
+
+    def run(transform, report):
+        def body(step, value):
+            report(lambda i: seen.append(int(i)), step)
+            return 2 * value
+
+        def loop(x):
+            if kind == "fori_loop":
+                return jax.lax.fori_loop(0, 3, body, x)
+            return jax.lax.scan(lambda value, step: (body(step, value), None), x, jnp.arange(3))[0]
+
+        seen.clear()
+        jax.block_until_ready(jax.jit(transform(loop))(1.0))
+        jax.effects_barrier()
+        return len(seen)
+
+    def by_io(function, step):
+        io_callback(function, None, step, ordered=ordered)
+
+    def by_debug(function, step):
+        jax.debug.callback(function, step, ordered=ordered)
+
+    assert run(lambda f: f, by_io) == 3
+    assert run(jax.grad, by_io) == 0
+    assert run(jax.grad, by_debug) == 3
+
+
+@pytest.mark.claim(
+    "io-callback-is-refused-in-a-batched-cond",
+    "`vmap` of a `cond` whose condition differs between the elements refuses an `io_callback` in a branch.",
+)
+def test_io_callback_is_refused_in_a_batched_cond():
+    def report(x):
+        jax.lax.cond(x > 0, lambda: io_callback(lambda v: None, None, x), lambda: None)
+
+    with pytest.raises(NotImplementedError, match="IO effect not supported in vmap-of-cond"):
+        jax.vmap(report)(jnp.arange(3))
+
+
+@pytest.mark.claim(
     "ordered-io-callbacks-keep-their-order",
     "`io_callback` with `ordered=True` is called in the order of the program.",
 )
