@@ -576,7 +576,7 @@ def test_io_callback_runs_as_written():
 @pytest.mark.claim(
     "io-callback-in-a-loop-is-lost-under-grad",
     "Under `grad`, an `io_callback` in the body of a `scan` or `fori_loop` whose argument is the number of the step "
-    "is never called, also with `ordered=True`; a `jax.debug.callback` is called in each step.",
+    "is not called, also with `ordered=True`; a `jax.debug.callback` is.",
 )
 @pytest.mark.parametrize("kind", ["scan", "fori_loop"])
 @pytest.mark.parametrize("ordered", [False, True])
