@@ -610,15 +610,39 @@ def test_io_callback_in_a_loop_is_lost_under_grad(kind, ordered):
 
 
 @pytest.mark.claim(
-    "io-callback-is-refused-in-a-batched-cond",
-    "`vmap` of a `cond` whose condition differs between the elements refuses an `io_callback` in a branch.",
+    "debug-callback-of-a-constant-runs-once-under-grad",
+    "A `jax.debug.callback` in the body of a `scan` whose argument is the same in each step is called once under "
+    "`grad`; without `grad` it is called in each step.",
 )
-def test_io_callback_is_refused_in_a_batched_cond():
-    def report(x):
-        jax.lax.cond(x > 0, lambda: io_callback(lambda v: None, None, x), lambda: None)
+def test_debug_callback_of_a_constant_runs_once_under_grad():
+    seen = []
 
+    def loop(x):
+        def body(value, _):
+            jax.debug.callback(lambda v: seen.append(float(v)), 1.0)
+            return 2 * value, None
+
+        return jax.lax.scan(body, x, length=3)[0]
+
+    for function, times in ((loop, 3), (jax.grad(loop), 1)):
+        seen.clear()
+        jax.block_until_ready(jax.jit(function)(1.0))
+        jax.effects_barrier()
+        assert len(seen) == times
+
+
+@pytest.mark.claim(
+    "io-callback-is-refused-in-a-cond-under-vmap",
+    "`vmap` of a `cond` refuses an `io_callback` in a branch, also if the condition is the same for the elements.",
+)
+@pytest.mark.parametrize("axis", [0, None])
+def test_io_callback_is_refused_in_a_cond_under_vmap(axis):
+    def report(x, flag):
+        jax.lax.cond(flag > 0, lambda: io_callback(lambda v: None, None, x), lambda: None)
+
+    flag = jnp.arange(3) if axis == 0 else jnp.array(1)
     with pytest.raises(NotImplementedError, match="IO effect not supported in vmap-of-cond"):
-        jax.vmap(report)(jnp.arange(3))
+        jax.vmap(report, in_axes=(0, axis))(jnp.arange(3), flag)
 
 
 @pytest.mark.claim(
