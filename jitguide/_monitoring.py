@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -67,10 +68,13 @@ class _Local(threading.local):
 
 
 _local = _Local()
-# Lists that collect events: of this thread, and of this task of asyncio. `watch` uses both without a call.
-OPEN: ContextVar[tuple[list[Event], ...]] = ContextVar("jitguide_open", default=())
+# Lists that collect events: of this thread, and of this task of asyncio.
+_open: ContextVar[tuple[list[Event], ...]] = ContextVar("jitguide_open", default=())
 _lock = threading.Lock()
 WORK: dict[str, int] = {}  # function -> how many phases ended, in all threads
+# Of all threads, with their numbers. `watch` compares the last one before and after each call; the phases of a function
+# end after those of all functions inside it, so the newest are enough.
+RECENT: deque[tuple[int, Event]] = deque([(0, Event("", "", 0.0))], maxlen=4096)
 _verdict: bool | None = None  # of the self-test; None until it has run
 
 
@@ -89,11 +93,11 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
         if phase == "compile":
             phase, _local.cache_hit = ("read" if _local.cache_hit else "compile"), False
         shapes, _local.shapes = (_local.shapes, "") if phase in ("compile", "read") else ("", _local.shapes)
-        if not (lists := OPEN.get()):
-            return
-        frame = _your_frame()
+        lists = _open.get()
+        frame = _your_frame() if lists else None
         where = place(frame.f_code.co_filename, frame.f_lineno) if frame else ""
         seen = Event(phase, name, float(seconds), where, shapes, _is_yours(name, frame))
+        RECENT.append((threading.get_ident(), seen))
         for events in lists:
             events.append(seen)
 
@@ -160,16 +164,23 @@ def ensure_listening() -> None:
             jax.monitoring.register_event_listener(_on_event)
 
 
+def since(mark: tuple[int, Event]) -> list[tuple[int, Event]]:
+    """Return the events of all threads after `mark`, which was the last of `RECENT`."""
+    entries = list(RECENT)
+    places = [place for place, entry in enumerate(entries) if entry is mark]
+    return entries[places[0] + 1 :] if places else entries
+
+
 @contextlib.contextmanager
 def recording() -> Iterator[list[Event]]:
     """Collect the events of this thread, or of this task of asyncio, in a list while the block runs."""
     events: list[Event] = []
-    OPEN.set((*OPEN.get(), events))
+    _open.set((*_open.get(), events))
     try:
         yield events
     finally:
         # By identity: two empty lists are equal, and blocks may close in another order than they opened.
-        OPEN.set(tuple(other for other in OPEN.get() if other is not events))
+        _open.set(tuple(other for other in _open.get() if other is not events))
 
 
 class _Shapes(logging.Filter):
@@ -236,7 +247,7 @@ def _self_test() -> bool | None:
     def jitguide_self_test() -> int:
         return 0
 
-    token = OPEN.set(())
+    token = _open.set(())
     try:
         with recording() as events, jax.log_compiles(False), jax.explain_cache_misses(False):
             jax.jit(jitguide_self_test).trace().lower().compile()
@@ -244,6 +255,6 @@ def _self_test() -> bool | None:
     except Exception:
         return None  # such as inside `jax.no_tracing()`: nothing was learned, so test again later
     finally:
-        OPEN.reset(token)
+        _open.reset(token)
     phases = [e.phase.replace("read", "compile") for e in events if e.function == "jitguide_self_test"]
     return sorted(phases) == ["compile", "lower", "trace"]

@@ -3,14 +3,13 @@
 import functools
 import threading
 import time
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jitguide import watch
+from jitguide import _monitoring, watch
 from jitguide._watch import cache_model, reasons
 from jitguide._watch.function_identity import are_alike
 from jitguide._watch.signature import signature_of
@@ -260,9 +259,16 @@ def test_a_call_that_waited_for_another_thread_is_no_hit():
 def test_a_hit_while_another_thread_compiles_another_kind_stays_a_hit():
     f = watch(jax.jit(lambda x: x + 9))
     f(ones(3))
-    history, work = f._history, iter((0, 1, 1))
-    other = SimpleNamespace(get=lambda name, default: next(work))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jitguide._watch.watch._WORK", other)
-        f(ones(3))
-    assert (f.last.outcome, len(history._known)) == (HIT, 1)
+    jitted, compiled = f._jitted, "/jax/core/compile/backend_compile_duration"
+
+    def beside_a_compile(x):
+        event = (compiled, 0.1)
+        other = threading.Thread(
+            target=_monitoring._on_duration, args=event, kwargs={"fun_name": "jit(<lambda>)"}
+        )
+        other.start(), other.join()
+        return jitted(x)
+
+    f._jitted = beside_a_compile
+    f(ones(3))
+    assert (f.last.outcome, len(f._history._known)) == (HIT, 1)

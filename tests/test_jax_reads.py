@@ -85,6 +85,9 @@ def trace_cache_misses(take_away, monkeypatch):
 
 def at_top_level(take_away, monkeypatch):
     monkeypatch.setattr(_jax, "_core", None)
+    names = ("_TRACE", "_TOP", "_AXES", "_NO_AXES")
+    for name, value in zip(names, _jax.surroundings(), strict=True):
+        monkeypatch.setattr(f"jitguide._watch.watch.{name}", value)
     inner = watch(jax.jit(lambda x: wave(x)))
     jax.jit(lambda y: inner(X) + y)(X)
     assert len(inner.calls) == 0
@@ -97,6 +100,18 @@ def at_top_level(take_away, monkeypatch):
     ):
         with pytest.raises(RuntimeError, match="was called inside a function that JAX is tracing"):
             jax.jit(lambda y, measure=measure: [measure(), y])(X)
+
+
+def disabled(take_away, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.delattr(jax_settings, "disable_jit")
+        asked = _jax.disabled()
+    monkeypatch.setattr("jitguide._watch.watch._DISABLED", asked)
+    f = watch(jax.jit(lambda x: wave(x)))
+    f(X), f(X)
+    with jax.disable_jit():
+        f(X)
+    assert [call.outcome for call in f.calls] == ["compiled", "hit", "left the fast path"]
 
 
 def is_tracer(take_away, monkeypatch):
@@ -292,6 +307,8 @@ ROWS = {
     "PHASES": phases_of_jit,
     "trace_cache_misses": trace_cache_misses,
     "at_top_level": at_top_level,
+    "surroundings": at_top_level,
+    "disabled": disabled,
     "is_tracer": is_tracer,
     "jit_options": jit_options,
     "fast_path_size": fast_path_size,

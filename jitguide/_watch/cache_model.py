@@ -54,25 +54,27 @@ class History:
 
     Attributes:
         count: How many kinds of calls were ever learned.
+        has_slow: Whether there are kinds of calls that never take the fast path.
         outlines: Of calls while there are slow kinds: why they took no fast path, None if they did.
     """
 
     def __init__(self, fun: weakref.ref[Any] | None = None, others: Sequence[weakref.ref[Any]] = ()) -> None:
         self.count = 0
+        self.has_slow = False
         self.outlines: dict[tuple[Any, ...], Reason | None] = {}
         self._fun, self._others = fun, others
         self._lock = threading.Lock()
         self._known: list[Signature] = []
         self._forgotten: list[Signature] = []
-        self.slow: list[Signature] = []
-        self.failed: list[Signature] = []
+        self._slow: list[Signature] = []
+        self._failed: list[Signature] = []
         self._raised = False
 
     def forget(self) -> None:
         """Note that the caches were cleared."""
         with self._lock:
             self._forgotten = [*self._forgotten, *self._known][-_MAX_KNOWN:]
-            self._known, self.slow, self.failed = [], [], []
+            self._known, self._slow, self._failed, self.has_slow = [], [], [], False
             self.outlines = {}
 
     def note(self, now: Signature) -> None:
@@ -92,13 +94,9 @@ class History:
             self._raised = True
             if kept:
                 self._note(now)
-            if grown and len(self.failed) < _MAX_KNOWN and not _is_among(self.failed, now):
-                self.failed.append(now)
-
-    @property
-    def has_slow(self) -> bool:
-        """Whether there are kinds of calls that never take the fast path."""
-        return bool(self.slow or self.failed)
+            if grown and len(self._failed) < _MAX_KNOWN and not _is_among(self._failed, now):
+                self._failed.append(now)
+                self.has_slow = True
 
     def mark(self, outline: tuple[Any, ...], why: Reason | None) -> None:
         """Remember for calls of an outline why they take no fast path, or that they do."""
@@ -108,13 +106,14 @@ class History:
 
     def is_slow(self, now: Signature) -> bool:
         """Return whether this kind of call never takes the fast path."""
-        return _is_among(self.slow, now) or _is_among(self.failed, now)
+        return _is_among(self._slow, now) or _is_among(self._failed, now)
 
     def learn(self, work: Work) -> Reason:
         """Remember a call that was not a hit, and return why it was not."""
         with self._lock:
-            if work.slow and not _is_among(self.slow, work.now):
-                self.slow.append(work.now)
+            if work.slow and not _is_among(self._slow, work.now):
+                self._slow.append(work.now)
+                self.has_slow = True
             learned_meanwhile = 0 if work.since is None else self.count - work.since  # by other threads
             known = self._known[: max(len(self._known) - learned_meanwhile, 0)]
             found = self._reason(work, known)
@@ -134,9 +133,9 @@ class History:
         new = unknown_before and not work.met and not self._raised and work.layer == TRACE
         if new and self._is_remade():
             kind = "new function object"
-        elif fast and _is_among(self.slow, now):
+        elif fast and _is_among(self._slow, now):
             kind = "no fast path"
-        elif fast and _is_among(self.failed, now):
+        elif fast and _is_among(self._failed, now):
             kind = "failed first call"
         elif _is_among(known, now):
             kind = "options" if work.first and work.layer == COMPILE else "unknown"

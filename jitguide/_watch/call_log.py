@@ -1,31 +1,23 @@
-"""One watched call, and the log of many."""
+"""The log of many watched calls."""
 
 from __future__ import annotations
 
+import math
 import threading
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from jitguide._display import AsData, Displayed, Table, duration, plural
+from jitguide._display import Displayed, Table, duration, plural
+from jitguide._watch.call import OUTCOMES, Call, Outcome, call_at
 from jitguide._watch.reasons import Reason
 from jitguide._watch.wanted import Wanted, require_count
 
-# From the least to the most work; the last two say that a call cannot be placed on this scale.
-Outcome = Literal[
-    "hit",
-    "left the fast path",
-    "traced",
-    "lowered",
-    "read from the persistent cache",
-    "compiled",
-    "raised",
-    "not counted",
-]
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 _NOT_COUNTED = (
     'Calls marked "not counted" are unknown: JAX did not report its work as expected, or other code removed '
     "the listener."
@@ -33,38 +25,10 @@ _NOT_COUNTED = (
 # More rows than this are not read; the first and the last tell what happens.
 _MAX_ROWS = 40
 _NEED_NO_ADVICE = ("first call", "first call without error", "raised")
-HIT, _OTHER = 0, 1  # codes of calls; higher ones stand for a reason to leave the fast path
 _HEADER = ("call", "outcome", "seconds", "trace", "lower", "compile", "why")
 _NUMERIC = (2, 3, 4, 5)
 _WHY = 6
 _MINOR = (3, 4, 5)  # the phases: a narrow screen has room for them or for the reasons
-
-
-@dataclass(frozen=True)
-class Call(AsData):
-    """One call of a watched function.
-
-    Attributes:
-        index: Its number, from 1.
-        outcome: The deepest thing it made JAX do, or "raised"; one of `OUTCOMES`.
-        seconds: Until the call returned. JAX may still be computing the result then.
-        trace: Seconds of tracing; None if there was none.
-        lower: Seconds of lowering to StableHLO; None if there was none.
-        compile: Seconds in XLA, or of reading from the persistent cache; None without either.
-        compiled: Whether XLA compiled it, which a call that raised when its program ran did as well.
-        reason: Why it was not a hit; None for a hit.
-        signature: The call as jit sees it; empty for a hit, which is too quick to write one down.
-    """
-
-    index: int
-    outcome: Outcome
-    seconds: float
-    trace: float | None = None
-    lower: float | None = None
-    compile: float | None = None
-    reason: Reason | None = None
-    signature: str = ""
-    compiled: bool = False
 
 
 class _Run(NamedTuple):
@@ -83,7 +47,8 @@ class _Run(NamedTuple):
 class CallLog(Displayed):
     """The calls of one function, with their counts, their table and assertions about them.
 
-    Calls that hit, or that always leave the fast path, take nine bytes each: a loop of a million can be watched.
+    A call that hits takes eight bytes, and one that always leaves the fast path sixteen: a loop of a million can be
+    watched.
     """
 
     __name__: str
@@ -95,15 +60,14 @@ class CallLog(Displayed):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the calls, without the function."""
-        names = ("_seconds", "_codes", "_work", "_idle", "_notes", "__name__")
+        names = ("_seconds", "_others", "_notes", "__name__")
         return CallLog, (), {name: getattr(self, name) for name in names}
 
     def _add_idle(self, seconds: float, why: Reason | None = None) -> None:
         """Note a call that was a hit or, with a reason, left the fast path."""
         with self._lock:
-            code = HIT if why is None else min(self._idle.setdefault(why, len(self._idle) + _OTHER + 1), 255)
-            self._seconds.append(seconds)
-            self._codes.append(code)
+            self._seconds.append(seconds if why is None else -seconds)
+            self._others += [] if why is None else [why]
 
     def _add(
         self,
@@ -115,47 +79,48 @@ class CallLog(Displayed):
     ) -> None:
         times = phases.get("trace"), phases.get("lower"), phases.get("compile", phases.get("read"))
         with self._lock:
-            self._seconds.append(seconds)
-            self._codes.append(_OTHER)
-            index = len(self._seconds)
-            self._work[index] = Call(index, outcome, seconds, *times, why, signature, "compile" in phases)
+            self._seconds.append(-seconds)
+            self._others.append(Call(0, outcome, seconds, *times, why, signature, "compile" in phases))
 
     def reset(self) -> None:
         """Forget the calls so far. What JAX has in its caches stays, and so does the memory of it."""
         with self._lock:
-            self._seconds, self._codes = array("d"), array("B")
-            self._work: dict[int, Call] = {}
-            self._idle: dict[Reason, int] = {}
+            # Negative unless a call was a hit: what else it was stands in `_others`, in the same order. `watch` notes
+            # a hit without the lock.
+            self._seconds = array("d")
+            self._others: list[Call | Reason] = []
 
-    def _call(self, index: int) -> Call:
-        if found := self._work.get(index):
-            return found
-        reasons = {code: why for why, code in self._idle.items()}
-        why = reasons.get(self._codes[index - 1])
-        return Call(index, "left the fast path" if why else "hit", self._seconds[index - 1], reason=why)
+    def _noted(self) -> tuple[npt.NDArray[np.float64], dict[int, Call | Reason]]:
+        """Return the seconds of all calls, and what those were that did not hit, by index."""
+        with self._lock:
+            seconds, others = np.array(self._seconds[:]), [*self._others]
+        indices = (np.flatnonzero(np.signbit(seconds)) + 1).tolist()
+        return np.abs(seconds), dict(zip(indices, others, strict=True))
 
     @property
     def calls(self) -> tuple[Call, ...]:
         """All calls since the start or the last `reset`."""
-        with self._lock:
-            return tuple(self._call(index) for index in range(1, len(self._seconds) + 1))
+        seconds, others = self._noted()
+        return tuple(call_at(index, s, others.get(index)) for index, s in enumerate(seconds.tolist(), 1))
 
     @property
     def last(self) -> Call | None:
         """The last call; None before the first."""
         with self._lock:
-            return self._call(len(self._seconds)) if self._seconds else None
+            index, seconds = len(self._seconds), self._seconds[-1] if self._seconds else 0.0
+            other = self._others[-1] if math.copysign(1, seconds) < 0 else None
+        return call_at(index, abs(seconds), other) if index else None
 
     @property
     def counts(self) -> dict[Outcome, int]:
         """How many calls had each outcome; only those that occurred."""
         with self._lock:
-            codes = np.bincount(np.array(self._codes, np.uint8), minlength=2)
-            found = [call.outcome for call in self._work.values()]
-        counts: dict[Outcome, int] = {outcome: found.count(outcome) for outcome in OUTCOMES}
-        counts["hit"] += int(codes[HIT])
-        counts["left the fast path"] += int(codes[_OTHER + 1 :].sum())
-        return {outcome: count for outcome, count in counts.items() if count}
+            count, others = len(self._seconds), [*self._others]
+        found = Counter(
+            other.outcome if isinstance(other, Call) else "left the fast path" for other in others
+        )
+        found["hit"] += count - len(others)
+        return {outcome: found[outcome] for outcome in OUTCOMES if found[outcome]}
 
     @property
     def traces(self) -> int:
@@ -173,8 +138,8 @@ class CallLog(Displayed):
         return self.counts.get("hit", 0)
 
     def _which(self, did: Callable[[Call], bool]) -> list[Call]:
-        with self._lock:
-            return [call for call in self._work.values() if did(call)]
+        others = self._noted()[1].items()
+        return [replace(call, index=index) for index, call in others if isinstance(call, Call) and did(call)]
 
     def assert_compiles(self, expected: int | None = None, *, at_most: int | None = None) -> None:
         """Fail unless exactly `expected` calls made an executable since the start or the last `reset`.
@@ -217,13 +182,22 @@ class CallLog(Displayed):
 
     def _runs(self) -> list[_Run]:
         """Return the calls, those in a row that did the same little as one run."""
-        with self._lock:
-            codes, seconds = np.array(self._codes, np.uint8), np.array(self._seconds)
-        new = np.flatnonzero((codes[1:] != codes[:-1]) | (codes[1:] == _OTHER)) + 1
-        firsts = [0, *new.tolist()] if len(codes) else []
-        lasts = [*firsts[1:], len(codes)][: len(firsts)]
+        seconds, others = self._noted()
+        kinds = np.zeros(len(seconds), int)  # 0 for a hit; calls that did more are never of one kind
+        reasons: dict[Reason, int] = {}
+        for index, other in others.items():
+            is_call = isinstance(other, Call)
+            kinds[index - 1] = index if is_call else -reasons.setdefault(other, len(reasons) + 1)
+        new = np.flatnonzero(kinds[1:] != kinds[:-1]) + 1
+        firsts = [0, *new.tolist()] if len(kinds) else []
+        lasts = [*firsts[1:], len(kinds)][: len(firsts)]
         return [
-            _Run(first + 1, last, self._call(first + 1), float(np.median(seconds[first:last])))
+            _Run(
+                first + 1,
+                last,
+                call_at(first + 1, float(seconds[first]), others.get(first + 1)),
+                float(np.median(seconds[first:last])),
+            )
             for first, last in zip(firsts, lasts, strict=True)
         ]
 

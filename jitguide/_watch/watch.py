@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
@@ -14,7 +15,8 @@ from jitguide import _jax, _monitoring
 from jitguide._callables import jitted_in, peeled, require_jitted, shares_cache, unwatched
 from jitguide._watch.block import WatchedBlock
 from jitguide._watch.cache_model import Work, history_of
-from jitguide._watch.call_log import HIT, CallLog, Outcome
+from jitguide._watch.call import Outcome
+from jitguide._watch.call_log import CallLog
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._watch.signature import Signature, outline_of, signature_of
 from jitguide._watch.target import Entered, Stand, entry_of, static_names_in
@@ -32,7 +34,9 @@ _OUTCOMES: dict[str, Outcome] = {
 _IDLE = ("no fast path", "failed first call")
 _KEPT = "the program is kept. The error came when it ran."
 _MAY_BE_KEPT = "whether a program was made is not known."
-_OPEN, _WORK = _monitoring.OPEN, _monitoring.WORK
+_RECENT = _monitoring.RECENT
+_TRACE, _TOP, _AXES, _NO_AXES = _jax.surroundings()
+_DISABLED = _jax.disabled()
 
 
 @overload
@@ -75,11 +79,11 @@ def watch(fn: Callable[P, R] | None = None, /, *, static: Iterable[str] = ()) ->
 
 
 class _Before(NamedTuple):
-    """What was known when a call began: size of JAX's cache, kinds of calls learned, phases that ended."""
+    """What was known when a call began: size of JAX's cache, kinds of calls learned, the last event."""
 
     size: int | None
     learned: int
-    work: int
+    event: tuple[int, _monitoring.Event]
 
 
 class Watched(CallLog, Stand, Generic[P, R]):
@@ -118,7 +122,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self._worked = False
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if not _jax.at_top_level():
+        if _TRACE.value is not _TOP or _AXES.value is not _NO_AXES:
             return self._transformed(_jax.transformation(), args, kwargs)
         if self._entry:
             return cast(R, self._entry(*args, **kwargs))
@@ -145,46 +149,39 @@ class Watched(CallLog, Stand, Generic[P, R]):
             self._can_count = _monitoring.can_count()
         # A hit has to stay cheap, so nothing here calls more than it must.
         out: R
-        events: list[_monitoring.Event] = []
         history = self._history
-        size, learned, work = self._size(), history.count, _WORK.get(self._name, 0)
-        token = _OPEN.set((*_OPEN.get(), events))
+        size, learned, event = self._size(), history.count, _RECENT[-1]
         start = perf_counter()
         try:
             out = self._jitted(*args, **kwargs)
         except BaseException as error:
-            seconds = perf_counter() - start
-            _OPEN.reset(token)
-            self._record(args, kwargs, events, seconds, _Before(size, learned, work), error)
+            self._record(args, kwargs, perf_counter() - start, _Before(size, learned, event), error)
             raise
         seconds = perf_counter() - start
-        _OPEN.reset(token)
         # The arguments are looked at only where they may have no fast path. Those of the first call always
         # are, because the function may have been compiled before it was watched.
-        changed = events or size != self._size() or work != _WORK.get(self._name, 0)
-        if changed or not (self._seconds and self._can_count) or jax.config.jax_disable_jit:
-            self._record(args, kwargs, events, seconds, _Before(size, learned, work))
-        elif not (history.slow or history.failed):
-            with self._lock:
-                self._seconds.append(seconds)
-                self._codes.append(HIT)
+        changed = event is not _RECENT[-1] or size != self._size()
+        if changed or not (self._seconds and self._can_count) or _DISABLED.value:
+            self._record(args, kwargs, seconds, _Before(size, learned, event))
+        elif not history.has_slow:
+            self._seconds.append(seconds)
         elif (outline := outline_of(args, kwargs, self._values)) in history.outlines:
             self._add_idle(seconds, history.outlines[outline])
         else:
-            self._record(args, kwargs, events, seconds, _Before(size, learned, work))
+            self._record(args, kwargs, seconds, _Before(size, learned, event))
         return out
 
     def _record(
         self,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        events: list[_monitoring.Event],
         seconds: float,
         before: _Before,
         error: BaseException | None = None,
     ) -> None:
         names = (self._name, _monitoring.UNNAMED) if self._can_count else ()
-        own = (event for event in events if event.function in names)
+        here, newer = threading.get_ident(), _monitoring.since(before.event)
+        own = (event for thread, event in newer if thread == here and event.function in names)
         phases = {event.phase: event.seconds for event in own}  # the outermost ends last
         try:
             outcome, why, signature = self._explain(args, kwargs, phases, before, error)
@@ -224,7 +221,8 @@ class Watched(CallLog, Stand, Generic[P, R]):
         first, self._worked = not self._worked, True
         asked = outcome is not None or grown or first
         slow = asked and self._has_effects(args, kwargs)
-        busy = outcome is None and before.work != _WORK.get(self._name, 0)
+        newer = _monitoring.since(before.event)
+        busy = outcome is None and any(event.function == self._name for _, event in newer)
         if outcome is None and not (busy or grown or slow or self._history.is_slow(now)):
             if first or not self._seconds:
                 self._history.note(now)

@@ -11,12 +11,22 @@ from jitguide import compare
 
 COVERED, FALSE_WINNERS, FOUND = 0.93, 0.02, 0.70
 RUNS, QUICK = 20, 1
-STEPS = 200_000  # some 0.7 ms, so that what a call costs besides its steps does not blur the known ratios
+CALLS = 20  # of one compiled function, so that 21 or 40 take exactly 1.05 or 2 times as long
 KNOWN = (1.05, 2)
 
 
-def steps(count):
-    return jax.jit(lambda x: jax.lax.fori_loop(0, count, lambda _, y: y * 0.999 + 0.001, x))
+@jax.jit
+def one_call(x):
+    return jax.lax.fori_loop(0, 10_000, lambda _, y: y * 0.999 + 0.001, x)  # some 50 µs
+
+
+def calls(count):
+    def run(x):
+        for _ in range(count):
+            x = jax.block_until_ready(one_call(x))
+        return x
+
+    return run
 
 
 def equal_functions(runs, load):
@@ -39,7 +49,7 @@ def known_ratio(times, runs):
     """Return the verdicts on a function that does `times` as much, and how often the interval holds that."""
     found = Counter()
     for run in range(runs):
-        variants = {"less": steps(STEPS), "more": steps(round(STEPS * times))}
+        variants = {"less": calls(CALLS), "more": calls(round(CALLS * times))}
         result = compare(variants, jnp.float32(0), check=None, baseline="more", seed=run)
         ratio = result.speedup("less")
         found.update(

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitguide import watch
 from jitguide._display import escape
-from jitguide._watch.call_log import Call
+from jitguide._watch.call import Call
 
 _Run = Callable[[Callable[..., Any]], object]
 _KINDS = {
