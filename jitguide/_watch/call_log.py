@@ -186,8 +186,10 @@ class CallLog(Displayed):
         kinds = np.zeros(len(seconds), int)  # 0 for a hit; calls that did more are never of one kind
         reasons: dict[Reason, int] = {}
         for index, other in others.items():
-            is_call = isinstance(other, Call)
-            kinds[index - 1] = index if is_call else -reasons.setdefault(other, len(reasons) + 1)
+            if isinstance(other, Call):
+                kinds[index - 1] = index
+            else:
+                kinds[index - 1] = -reasons.setdefault(other, len(reasons) + 1)
         new = np.flatnonzero(kinds[1:] != kinds[:-1]) + 1
         firsts = [0, *new.tolist()] if len(kinds) else []
         lasts = [*firsts[1:], len(kinds)][: len(firsts)]

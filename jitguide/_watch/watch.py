@@ -75,7 +75,8 @@ def watch(fn: Callable[P, R] | None = None, /, *, static: Iterable[str] = ()) ->
         return WatchedBlock()
     fn = unwatched(fn)
     require_jitted("watch(fn)", fn)
-    return Watched(fn, static_names_in(static, jitted_in(fn)))
+    kind = Watched if jitted_in(fn) is fn else _WatchedInside
+    return kind(fn, static_names_in(static, jitted_in(fn)))
 
 
 class _Before(NamedTuple):
@@ -99,11 +100,6 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self._static = tuple(static)
         self._jitted = jitted_in(fn)  # by `jax.jit` itself: `fn`, or inside of it
         self._entered = Entered()
-        self._entry = (
-            None
-            if self._jitted is fn
-            else entry_of(fn, lambda *args, **kwargs: self._observe(args, kwargs), self._entered)
-        )
         self._size: Callable[[], int | None] = _jax.fast_path_size(self._jitted) or (lambda: None)
         self._notes = () if self._size() is not None else (_jax.NO_FAST_PATH,)
         functools.update_wrapper(self, fn, updated=())
@@ -122,32 +118,11 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self._worked = False
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        # A hit has to stay cheap, so nothing here calls more than it must.
         if _TRACE.value is not _TOP or _AXES.value is not _NO_AXES:
             return self._transformed(_jax.transformation(), args, kwargs)
-        if self._entry:
-            return cast(R, self._entry(*args, **kwargs))
-        return self._observe(args, kwargs)
-
-    def _transformed(self, by: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        """Call the function under `vmap` or `grad`, and record that if it did any work; inside a trace, only call it."""
-        out: R
-        if not by:
-            out = self._fn(*args, **kwargs)
-            return out
-        start = perf_counter()
-        with _monitoring.recording() as events:
-            out = self._fn(*args, **kwargs)
-        phases = {event.phase: event.seconds for event in events if event.function == self._name}
-        if outcome := _deepest(phases):
-            why = reason("transformed", self.__name__, now=by)
-            self._add(outcome, perf_counter() - start, phases, why)
-        return out
-
-    def _observe(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        """Call the jitted function and record that."""
         if not self._can_count:
             self._can_count = _monitoring.can_count()
-        # A hit has to stay cheap, so nothing here calls more than it must.
         out: R
         history = self._history
         size, learned, event = self._size(), history.count, _RECENT[-1]
@@ -169,6 +144,21 @@ class Watched(CallLog, Stand, Generic[P, R]):
             self._add_idle(seconds, history.outlines[outline])
         else:
             self._record(args, kwargs, seconds, _Before(size, learned, event))
+        return out
+
+    def _transformed(self, by: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        """Call the function under `vmap` or `grad`, and record that if it did any work; inside a trace, only call it."""
+        out: R
+        if not by:
+            out = self._fn(*args, **kwargs)
+            return out
+        start = perf_counter()
+        with _monitoring.recording() as events:
+            out = self._fn(*args, **kwargs)
+        phases = {event.phase: event.seconds for event in events if event.function == self._name}
+        if outcome := _deepest(phases):
+            why = reason("transformed", self.__name__, now=by)
+            self._add(outcome, perf_counter() - start, phases, why)
         return out
 
     def _record(
@@ -221,8 +211,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         first, self._worked = not self._worked, True
         asked = outcome is not None or grown or first
         slow = asked and self._has_effects(args, kwargs)
-        newer = _monitoring.since(before.event)
-        busy = outcome is None and any(event.function == self._name for _, event in newer)
+        busy = outcome is None and self._name in {e.function for _, e in _monitoring.since(before.event)}
         if outcome is None and not (busy or grown or slow or self._history.is_slow(now)):
             if first or not self._seconds:
                 self._history.note(now)
@@ -271,6 +260,19 @@ class Watched(CallLog, Stand, Generic[P, R]):
         """Clear the function's caches, as `clear_cache` of a jitted function does."""
         self._jitted.clear_cache()
         self._history.forget()
+
+
+class _WatchedInside(Watched[P, R]):
+    """A function with the jitted one inside, such as a bound method or what `eqx.filter_jit` makes."""
+
+    def __init__(self, fn: Callable[P, R], static: Iterable[str] = ()) -> None:
+        super().__init__(fn, static)
+        self._entry = entry_of(fn, super().__call__, self._entered)
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not _jax.at_top_level():
+            return self._transformed(_jax.transformation(), args, kwargs)
+        return cast(R, self._entry(*args, **kwargs))
 
 
 def _deepest(phases: dict[str, float]) -> Outcome | None:

@@ -11,8 +11,8 @@ from _bench import arguments, exit_code, write
 
 from jitguide import compare, watch
 
-HIT_TARGET = 5e-6  # seconds: about one call of a small jitted function
-IMPORT_TARGET = 30e-3  # seconds: a tenth of what `import jax` takes
+HIT_TARGET = 3e-6  # seconds: less than one call of a small jitted function
+IMPORT_TARGET = 5e-3  # seconds: a hundredth of what `import jax` takes
 LOOP_TARGET = 0.5e-6  # seconds: a tenth of the shortest call that the guide times
 RUNS, QUICK = 41, 3
 CALLS = 2000
