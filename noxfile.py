@@ -338,8 +338,12 @@ def versions(session: nox.Session) -> None:
     `-- tests/claims/test_loops.py` runs and records the claims of this file only. `-- 0.6.2 0.7.2` takes these
     releases only, `-- --again` repeats what is recorded already, and `-- --newest` tries the newest release there
     is and reports what it changes. A run goes on where the last one stopped, and repeats the experiments that
-    changed since.
+    changed since. `-- --device 8 0.10.2` records 8 simulated CPU devices on this release as a column of its
+    own; `-- --device results.zip` adds what tools/run_here.py brought from another machine.
     """
+    if "--device" in session.posargs:
+        record_devices(session)
+        return
     newest = "--newest" in session.posargs
     files = [word for word in session.posargs if word.endswith(".py")]
     chosen = [word for word in session.posargs if not word.startswith("-") and word not in files]
@@ -361,7 +365,33 @@ def versions(session: nox.Session) -> None:
     session.run("python", "tests/claims/merge.py", str(folder), *how)
 
 
-def run_claims(session: nox.Session, release: str, record: Path, files: list[str]) -> None:
+def record_devices(session: nox.Session) -> None:
+    """Merge records of other devices into docs/_data/claims.json; a count of CPU devices is recorded here first."""
+    session.install(*group("lock"))
+    files = [word for word in session.posargs if word.endswith(".py")]
+    releases = [word for word in session.posargs if word in RELEASES] or list(RELEASES)[-1:]
+    other = (*files, *releases)
+    records = [word for word in session.posargs if not word.startswith("-") and word not in other]
+    if not records:
+        session.error(
+            "After --device, give a number of CPU devices to record here, such as 8, or a record of another "
+            "machine: the results.zip that tools/run_here.py packs."
+        )
+    for place, word in enumerate(records):
+        if word.isdigit():
+            record = ROOT / "build" / "claims-of-devices" / f"{word}-cpu-{releases[0]}.json"
+            record.parent.mkdir(parents=True, exist_ok=True)
+            if files or "--again" in session.posargs:
+                record.unlink(missing_ok=True)
+            run_claims(session, releases[0], record, files or ["tests/claims"], devices=word)
+            records[place] = str(record)
+    how = [word for word in session.posargs if word == "--unchanged"]
+    session.run("python", "tests/claims/merge.py", "--device", *records, *how)
+
+
+def run_claims(
+    session: nox.Session, release: str, record: Path, files: list[str], devices: str = "4"
+) -> None:
     """Run those claims of a release that are not recorded yet, in an environment that uv makes for them."""
     pythons, *beside = RELEASES.get(release, (NEW,))
     try:
@@ -378,8 +408,11 @@ def run_claims(session: nox.Session, release: str, record: Path, files: list[str
         "uv", "run", "-q", "--no-project", "--isolated", "--python", pythons, *options,
         "python", "-m", "pytest", *files, "-c", "tests/claims/pytest.ini", "-p", "no:cacheprovider",
         "-q", "--tb=short", "--no-summary", "--record", str(record),
-        # Four devices, so that cases with several can be run; those that need a number of their own start a process.
-        env={"JAX_PLATFORMS": "cpu", "PATH": search_path(), "XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
+        # Several devices, so that cases with some can be run; those that need a number of their own start a process.
+        env={
+            "JAX_PLATFORMS": "cpu", "PATH": search_path(),
+            "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        },
         success_codes=[0, 1, 5],  # 1: some claims do not hold, which is the news; 5: all are recorded already
     )  # fmt: skip
 

@@ -40,7 +40,7 @@ def test_passes():
 def outcomes(tmp_path_factory):
     """Return pytest's word for each of the twins above, under the rules of the claims."""
     folder = tmp_path_factory.mktemp("claims")
-    for name in ("conftest.py", "hostile.py", "recorder.py", "pytest.ini"):
+    for name in ("conftest.py", "hostile.py", "digests.py", "recorder.py", "pytest.ini"):
         shutil.copy(CLAIMS / name, folder)
     (folder / "test_snow.py").write_text(TWINS, "utf-8")
     command = [sys.executable, "-m", "pytest", "-v", "--tb=no", "-p", "no:cacheprovider", str(folder)]

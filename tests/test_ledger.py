@@ -21,7 +21,9 @@ def record(jax, digest="d1", **verdicts):
         name: {"digest": digest, "verdict": verdict, "reason": "" if verdict == "holds" else "why"}
         for name, verdict in verdicts.items()
     }
-    return {"jax": jax, "python": "3.11.1", "numpy": "2.0.0", "device": "cpu", "claims": claims}
+    return {"jax": jax, "python": "3.11.1", "numpy": "2.0.0", "device": "cpu", "count": 4} | {
+        "claims": claims
+    }
 
 
 OLD = record("0.9.2", snow="does not hold", rain="holds", ice="not applicable")
@@ -108,7 +110,7 @@ RECORDING = recording.Recording(
     ("0.4.30", "0.9.2", "0.10.2"),
     {"a": "-++", "b": "+++", "c": "0-+", "d": "-0+", "e": "~~~"},
     {"a": {"0.4.30": "r"}, "e": {"0.9.2": "not seen: x"}},
-    dict.fromkeys(("0.4.30", "0.9.2", "0.10.2"), ("3.11.7", "2.0.0", "cpu")),
+    dict.fromkeys(("0.4.30", "0.9.2", "0.10.2"), ("3.11.7", "2.0.0", "a CPU")),
 )
 
 

@@ -3,7 +3,8 @@
 For a machine with Python and JAX, such as one with a GPU, to which a clone of the project, or the folder that
 `nox -s bundle` makes, was copied. With pytest it also runs the claims, and with the folder's wheels the tests and the
 whole site. NAME says what the machine is called in tables. What was printed, the recording of the machine and the
-verdicts on the claims are in `results.zip`, the site in `site.zip`.
+verdicts on the claims are in `results.zip`, the site in `site.zip`; `nox -s versions -- --device results.zip` shows the
+verdicts on the site.
 """
 
 from __future__ import annotations

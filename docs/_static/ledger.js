@@ -1,8 +1,10 @@
-// Filters the page of all claims by words, topic, release and verdict. Without this script all are listed.
+// Filters the page of all claims by words, topic, verdict, and where it was seen: on a release, or on other devices.
+// Without this script all are listed.
 (() => {
   const ledger = document.querySelector(".claims-ledger");
   if (!ledger) return;
   const releases = ledger.dataset.releases.split(" ").filter(Boolean);
+  const devices = (ledger.dataset.devices || "").split("|").filter(Boolean);
   const rows = [...document.querySelectorAll(".claim-row")];
   const topics = [...new Set(rows.map((row) => row.closest("section")))];
   const name = (section) => section.querySelector("h2").firstChild.textContent;
@@ -35,7 +37,11 @@
     ["0", "– not applicable"],
     ["mixed", "◐ differs between releases"],
   ]);
-  const release = choice("On JAX", [["", "any release"], ...releases.map((version, i) => [String(i), version])]);
+  const release = choice("On JAX", [
+    ["", "any release"],
+    ...releases.map((version, i) => [String(i), version]),
+    ...devices.map((there, i) => [`on-${i}`, `on ${there}`]),
+  ]);
   const said = Object.assign(document.createElement("p"), { textContent: "" });
   said.setAttribute("role", "status");
   form.append(said);
@@ -43,7 +49,9 @@
 
   function fits(row) {
     const verdicts = row.dataset.verdicts;
-    const seen = release.value === "" ? verdicts : verdicts[Number(release.value)] || "";
+    const there = row.dataset.devices ?? "+".repeat(devices.length);
+    const place = release.value.replace("on-", "");
+    const seen = place === "" ? verdicts : (place === release.value ? verdicts : there)[Number(place)] || "";
     const told = row.querySelector(".claim-sentence").textContent.toLowerCase();
     if (topic.value && row.closest("section").id !== topic.value) return false;
     if (
@@ -54,7 +62,7 @@
     )
       return false;
     if (verdict.value === "mixed") return new Set(verdicts).size > 1;
-    return seen.includes(verdict.value);
+    return seen.includes(verdict.value) && (place === "" || seen.trim() !== "");
   }
 
   // The filter stands in the address, so that it can be passed on.

@@ -25,12 +25,20 @@ const GuideProofs = (() => {
     });
   }
 
-  function chip([release, short, words, reason]) {
-    const title = `JAX ${release}: ${words}${reason ? `. ${reason}` : ""}`;
-    const made = element("li", [`${release} `, element("span", MARKS[short])], { title });
+  function chip(text, where, [short, words, reason]) {
+    const title = `${where}: ${words}${reason ? `. ${reason}` : ""}`;
+    const made = element("li", [`${text} `, element("span", MARKS[short])], { title });
     made.dataset.verdict = short;
-    made.setAttribute("aria-label", `JAX ${release} ${words}`);
+    made.setAttribute("aria-label", `${where} ${words}`);
     return made;
+  }
+
+  // The releases, and after them the other devices on which the experiment was run.
+  function chips(found) {
+    return [
+      ...found.verdicts.map(([release, ...seen]) => chip(release, `JAX ${release}`, seen)),
+      ...found.devices.map(([devices, jax, ...seen]) => chip(`on ${devices}`, `On ${devices}, JAX ${jax}`, seen)),
+    ];
   }
 
   function panel(found, link) {
@@ -41,7 +49,7 @@ const GuideProofs = (() => {
     const made = element("aside", [
       close,
       element("p", rich(found.sentence), { className: "proof-sentence" }),
-      element("ul", found.verdicts.map(chip), { className: "proof-verdicts" }),
+      element("ul", chips(found), { className: "proof-verdicts" }),
       element("p", found.seen, { className: "proof-seen" }),
       element("div", element("pre", code, { tabIndex: 0 }), { className: "highlight" }),
       element(

@@ -1,8 +1,11 @@
 """Merges the records of several JAX releases into docs/_data/claims.json, and says what flipped.
 
     python tests/claims/merge.py FOLDER [--some | --newest]
+    python tests/claims/merge.py --device RECORD... [--unchanged]
 
 With --some the records are of a few claims, and all other claims keep the verdicts that they have.
+With --device each record becomes a column of its own beside the releases; --unchanged leaves out what it tells of
+experiments that have changed since.
 With --newest nothing is merged: newest.json is compared with the last release in docs/_data/claims.json. What
 changed is written to changes.md in FOLDER, and is an error.
 """
@@ -11,24 +14,16 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import groupby
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parent))  # for the modules beside this one, also where it is imported
+import device_columns
+from device_columns import SHORT, MergeError, version_key
+from digests import digests_of_all
+
 _DATA = Path(__file__).resolve().parents[2] / "docs" / "_data" / "claims.json"
-_SHORT = {"holds": "+", "does not hold": "-", "measured": "~", "not applicable": "0"}
-
-
-class MergeError(Exception):
-    """The records do not make one document."""
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """Return a version as numbers, for sorting.
-
-    Example:
-        >>> version_key("0.10.2") > version_key("0.9.2")
-        True
-    """
-    return tuple(int(part) for part in version.split("."))
+_MADE_ON = ("jax", "python", "numpy", "device", "count")
 
 
 def merge(records: list[dict]) -> dict:
@@ -45,11 +40,21 @@ def merge(records: list[dict]) -> dict:
     claims = {}
     for name in sorted(digests):
         row = {record["jax"]: record["claims"][name] for record in records}
-        claims[name] = {"verdicts": "".join(_SHORT[claim["verdict"]] for claim in row.values())}
-        if reasons := {release: claim["reason"] for release, claim in row.items() if claim["reason"]}:
+        claims[name] = {"verdicts": "".join(SHORT[claim["verdict"]] for claim in row.values())}
+        if reasons := _reasons(row):
             claims[name]["reasons"] = reasons
-    releases = [{key: record[key] for key in ("jax", "python", "numpy", "device")} for record in records]
+    releases = [{key: record[key] for key in _MADE_ON} for record in records]
     return {"releases": releases, "claims": claims}
+
+
+def _reasons(row: dict[str, dict]) -> dict[str, str]:
+    """Return the reasons of a claim; one that several releases in a row share stands once, as 0.4.30..0.7.2."""
+    found = {}
+    for reason, group in groupby(row, key=lambda release: row[release]["reason"]):
+        releases = list(group)
+        if reason:
+            found["..".join(dict.fromkeys((releases[0], releases[-1])))] = reason
+    return found
 
 
 def flips(document: dict) -> dict[str, list[str]]:
@@ -63,7 +68,7 @@ def flips(document: dict) -> dict[str, list[str]]:
 
 def changes(newest: dict, document: dict) -> list[str]:
     """Return a line for each claim whose verdict on the newest JAX is another one than the last recorded."""
-    words = {short: verdict for verdict, short in _SHORT.items()}
+    words = {short: verdict for verdict, short in SHORT.items()}
     last = {name: words[claim["verdicts"][-1]] for name, claim in document["claims"].items()}
     found = []
     for name, claim in newest["claims"].items():
@@ -106,7 +111,7 @@ def _compare(folder: Path) -> int:
 def _merge(folder: Path, some: bool) -> int:
     paths = [path for path in folder.glob("*.json") if path.stem != "newest"]
     document = merge([json.loads(path.read_text("utf-8")) for path in paths])
-    old = json.loads(_DATA.read_text("utf-8")) if _DATA.exists() else {"releases": [], "claims": {}}
+    old = _recorded()
     had = len(old["releases"])
     if some:
         if [r["jax"] for r in document["releases"]] != [r["jax"] for r in old["releases"]]:
@@ -122,6 +127,7 @@ def _merge(folder: Path, some: bool) -> int:
             f"docs/_data/claims.json has {had} releases and only {len(paths)} were run here, so it stays as it is. "
             "Run `nox -s versions` without a release; to drop one for good, remove the file first."
         )
+    document = device_columns.carry(old, document, _digests(paths))
     _DATA.parent.mkdir(exist_ok=True)
     _DATA.write_text(dump(document), "utf-8")
     for version, names in flips(document).items():
@@ -130,10 +136,47 @@ def _merge(folder: Path, some: bool) -> int:
     return 0
 
 
+def _recorded() -> dict:
+    return json.loads(_DATA.read_text("utf-8")) if _DATA.exists() else {"releases": [], "claims": {}}
+
+
+def _digests(paths: list[Path]) -> dict[str, str]:
+    """Return the digests of the experiments of these records."""
+    records = [json.loads(path.read_text("utf-8")) for path in paths]
+    return {name: claim["digest"] for record in records for name, claim in record["claims"].items()}
+
+
+def _add_devices(paths: list[Path], unchanged: bool) -> int:
+    document, digests = _recorded(), digests_of_all()
+    for path in paths:
+        record = device_columns.read(path)
+        others = device_columns.check(record, digests)
+        if others and not unchanged:
+            raise MergeError(
+                f"the record {path.name} is of other experiments than those in tests/claims for {len(others)} of its "
+                f"{len(record['claims'])} claims ({', '.join(others[:5])}{', ...' if others[5:] else ''}). Record "
+                "again on that machine, or leave these claims out with --unchanged."
+            )
+        record["claims"] = {name: c for name, c in record["claims"].items() if name not in others}
+        document = device_columns.add(document, record)
+        taken = {name: c for name, c in record["claims"].items() if name in document["claims"]}
+        print(
+            f"claims: {len(taken)} on {device_columns.name(record)}; experiments that changed: {len(others)}"
+        )
+        for name, claim in taken.items():
+            if claim["verdict"] == "does not hold":
+                print(f"does not hold there: {name}. {claim['reason']}")
+    _DATA.write_text(dump(document), "utf-8")
+    return 0
+
+
 def main(arguments: list[str]) -> int:
     """Write the document, or compare with it; return 1 when that failed or the newest JAX changed a claim."""
-    folder = Path(arguments[0])
+    paths = [Path(word) for word in arguments if not word.startswith("--")]
     try:
+        if "--device" in arguments:
+            return _add_devices(paths, "--unchanged" in arguments)
+        folder = paths[0]
         return _compare(folder) if "--newest" in arguments else _merge(folder, "--some" in arguments)
     except MergeError as error:
         print(f"claims: {error}", file=sys.stderr)

@@ -1,16 +1,14 @@
 """Records the verdict on each claim: holds, does not hold, measured or not applicable, with the reason."""
 
-import ast
-import hashlib
 import json
 import platform
 import re
 import subprocess
-from pathlib import Path
 
 import jax
 import numpy
 import pytest
+from digests import digests_of_all
 from hostile import CannotRun
 
 # From the verdict that decides about a claim of several cases to the one that yields to all others.
@@ -26,17 +24,14 @@ class Recorder:
 
     def __init__(self, path):
         self.path, self.claims, self.running, self.verdicts = path, {}, {}, {}
-        old = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        if old.get("jax") == jax.__version__:
-            self.claims = old["claims"]
+        self.old = json.loads(path.read_text("utf-8")) if path.exists() else {}
 
     def pytest_collection_modifyitems(self, config, items):
         markers = {item: item.get_closest_marker("claim") for item in items}
         names = {item: marker.args[0] for item, marker in markers.items() if marker}
-        now = {}  # of all files, also where only some of them are run
-        for path in Path(__file__).parent.glob("test_*.py"):
-            now |= digests(path)
-        self.claims = {n: c for n, c in self.claims.items() if c["digest"] == now.get(n)}
+        now = digests_of_all()  # also where only some files are run
+        if machine().items() <= self.old.items():
+            self.claims = {n: c for n, c in self.old["claims"].items() if c["digest"] == now.get(n)}
         # Wrong twins are no claims: the tests of the project run them, and this records nothing of them.
         waiting = [item for item in items if item in names and names[item] not in self.claims]
         config.hook.pytest_deselected(items=[item for item in items if item not in waiting])
@@ -63,41 +58,16 @@ class Recorder:
         return report
 
     def _write(self):
-        machine = {"jax": jax.__version__, "numpy": numpy.__version__, "python": platform.python_version()}
-        machine["device"] = jax.devices()[0].device_kind
-        text = json.dumps({**machine, "claims": self.claims}, indent=1, sort_keys=True, ensure_ascii=False)
+        text = json.dumps({**machine(), "claims": self.claims}, indent=1, sort_keys=True, ensure_ascii=False)
         temporary = self.path.with_suffix(".part")
         temporary.write_text(text, "utf-8")
         temporary.replace(self.path)  # an interruption leaves the old record or the new one, never half of it
 
 
-def digests(path):
-    """Return what changes when an experiment of the file changes, by the id of its claim.
-
-    That is its code, what the experiments of the file share, and what all files share; neither the words of the
-    claim nor the imports.
-    """
-    here = [Path(__file__).with_name(name) for name in ("conftest.py", "hostile.py")]
-    source = path.read_text("utf-8")
-    nodes = ast.parse(source).body
-    tests = [node for node in nodes if getattr(node, "name", "").startswith("test_")]
-    left_out = [*tests, *(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))]
-    if ast.get_docstring(ast.parse(source)):
-        left_out.append(nodes[0])
-    shared = [_text(source, node) for node in nodes if node not in left_out]
-    common = "\n".join([*map(Path.read_text, here), *shared])
-    found = {}
-    for test in tests:
-        claims = [d for d in test.decorator_list if getattr(getattr(d, "func", None), "attr", "") == "claim"]
-        parts = [_text(source, node) for node in [*test.decorator_list, test] if node not in claims]
-        for claim in claims:
-            text = "\n".join([common, *parts])
-            found[ast.literal_eval(claim.args[0])] = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return found
-
-
-def _text(source, node):
-    return ast.get_source_segment(source, node) or ""
+def machine():
+    """Return what a record is of: versions, and the devices that JAX finds."""
+    versions = {"jax": jax.__version__, "numpy": numpy.__version__, "python": platform.python_version()}
+    return versions | {"device": jax.devices()[0].device_kind, "count": jax.device_count()}
 
 
 # Errors of an experiment that cannot be set up on this JAX, or this machine; they say nothing about the sentence.

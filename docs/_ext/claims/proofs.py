@@ -84,11 +84,17 @@ def data(claim: experiments.Claim, recorded: Recording) -> dict[str, Any]:
         [release, short, WORDS[short], reasons.get(release, "")]
         for release, short in zip(recorded.releases, row, strict=False)
     ]
+    elsewhere = [
+        [one.name, one.jax, short, WORDS[short], reason]
+        for one, (short, reason) in recorded.elsewhere.get(claim.id, {}).items()
+    ]
+    seen = [recorded.in_words(claim.id), recorded.elsewhere_in_words(claim.id), claim.rests_on]
     coloured = highlight(claim.code, PythonLexer(), HtmlFormatter(nowrap=True))
     return {
         "sentence": claim.sentence,
         "verdicts": verdicts,
-        "seen": f"{recorded.in_words(claim.id)} {claim.rests_on}".rstrip(),
+        "devices": elsewhere,
+        "seen": " ".join(filter(None, seen)),
         "code": coloured,
         "file": f"tests/claims/{claim.path.name}",
     }

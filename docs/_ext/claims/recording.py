@@ -1,4 +1,4 @@
-"""Recorded facts: the verdict on each claim on each JAX release, and the rows of the five tutorials.
+"""Recorded facts: the verdict on each claim on each JAX release and on other devices; the rows of the five tutorials.
 
 Plain data, read from docs/_data; `domain`, `tables` and `tutorials` show it.
 """
@@ -6,12 +6,13 @@ Plain data, read from docs/_data; `domain`, `tables` and `tutorials` show it.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from pathlib import Path
 
 CLAIMS, SOURCES = "claims.json", "sources.json"  # in docs/_data
-BESIDE = ("python", "numpy", "device")  # what is recorded of each release
+BESIDE = ("python", "numpy")  # what is recorded of each release besides its devices
 
 WORDS = {"+": "holds", "-": "does not hold", "~": "measured", "0": "not applicable"}
 MARKS = {"+": "✓", "-": "✗", "~": "≈", "0": "–"}
@@ -38,6 +39,39 @@ class Span:
 
 
 @dataclass(frozen=True)
+class Device:
+    """Devices on which the claims were run, besides those of the releases."""
+
+    kind: str
+    count: int
+    jax: str
+    beside: tuple[str, ...] = ()  # Python and NumPy
+
+    @property
+    def name(self) -> str:
+        """The devices in words.
+
+        Example:
+            >>> Device("cpu", 8, "0.10.2").name, Device("NVIDIA H100 80GB HBM3", 1, "0.10.2").name
+            ('8 CPU devices', 'NVIDIA H100')
+        """
+        return devices_in_words(self.kind, self.count)
+
+
+def devices_in_words(kind: str, count: int | None) -> str:
+    """Return a number of devices of a kind in words; without the memory, which is a part of some names.
+
+    Example:
+        >>> devices_in_words("cpu", 1), devices_in_words("NVIDIA A100-SXM4-40GB", 2)
+        ('one CPU device', '2 × NVIDIA A100-SXM4')
+    """
+    if kind == "cpu":
+        return {None: "a CPU", 1: "one CPU device"}.get(count, f"{count} CPU devices")
+    kind = re.sub(r"[ -]\d+ ?GB\b.*", "", kind)
+    return kind if count in (None, 1) else f"{count} × {kind}"
+
+
+@dataclass(frozen=True)
 class Flip:
     """A claim that holds on one of two releases and not on the other, with no verdict between them."""
 
@@ -56,9 +90,11 @@ class Recording:
     releases: tuple[str, ...] = ()
     verdicts: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, dict[str, str]] = field(default_factory=dict)
-    beside: dict[str, tuple[str, ...]] = field(
+    beside: dict[str, tuple[str, ...]] = field(default_factory=dict)  # Python, NumPy, devices of each release
+    devices: tuple[Device, ...] = ()
+    elsewhere: dict[str, dict[Device, tuple[str, str]]] = field(
         default_factory=dict
-    )  # Python, NumPy and device of each release
+    )  # verdicts and reasons there
 
     def on(self, claim: str, jax: str) -> str:
         """Return the verdict on the release, or on the last one before it; "" where none was recorded."""
@@ -97,9 +133,26 @@ class Recording:
         number = sum(v == "+" or (v == "~" and release not in reasons) for release, v in self._row(claim))
         count = "all" if number == len(row) else f"{number} of"
         kinds = sorted({entry[-1] for entry in self.beside.values() if entry[-1]})
-        device = "".join(f", on {'a CPU' if kind == 'cpu' else kind}" for kind in kinds)
+        device = "".join(f", on {kind}" for kind in kinds)
         hold = "happen" if "~" in row else "hold"
         return f"Seen to {hold} on JAX {where or 'none'} ({count} {len(row)} releases tried){device}."
+
+    def elsewhere_in_words(self, claim: str) -> str:
+        """Return in words what was seen of the claim on other devices; "" where nothing was recorded.
+
+        Example:
+            >>> one, eight = Device("cpu", 1, "0.10.2"), Device("cpu", 8, "0.10.2")
+            >>> recorded = Recording(elsewhere={"a": {one: ("0", "one device only"), eight: ("+", "")}})
+            >>> recorded.elsewhere_in_words("a")
+            'Also on 8 CPU devices (JAX 0.10.2). Not applicable on one CPU device (JAX 0.10.2): one device only.'
+        """
+        found = self.elsewhere.get(claim, {}).items()
+        also = [one for one, (short, reason) in found if short == "+" or (short == "~" and not reason)]
+        said = [f"Also on {_listed(also)}."] if also else []
+        for one, (short, reason) in found:
+            if one not in also:
+                said.append(f"{WORDS[short].capitalize()} on {_listed([one])}: {reason.rstrip('.')}.")
+        return " ".join(said)
 
     def flips(self) -> list[Flip]:
         """Return what JAX changed, oldest first: each claim that began or ceased to hold."""
@@ -133,13 +186,62 @@ def load(path: Path) -> Recording:
     if not path.exists():
         return Recording()
     document = json.loads(path.read_text("utf-8"))
-    claims = document["claims"]
+    claims, found = document["claims"], document["releases"]
+    releases = tuple(release["jax"] for release in found)
+    columns = document.get("devices", [])
+    devices = {_column(d): Device(d["device"], d["count"], d["jax"], _beside(d)) for d in columns}
     return Recording(
-        tuple(release["jax"] for release in document["releases"]),
+        releases,
         {name: claim["verdicts"] for name, claim in claims.items()},
-        {name: claim["reasons"] for name, claim in claims.items() if "reasons" in claim},
-        {r["jax"]: tuple(r.get(key, "") for key in BESIDE) for r in document["releases"]},
+        {
+            name: _by_release(claim["reasons"], releases)
+            for name, claim in claims.items()
+            if "reasons" in claim
+        },
+        {r["jax"]: (*_beside(r), _devices_of(r)) for r in found},
+        tuple(devices.values()),
+        {name: _elsewhere(claim, devices) for name, claim in claims.items() if "devices" in claim},
     )
+
+
+def _beside(entry: dict) -> tuple[str, ...]:
+    return tuple(entry.get(key, "") for key in BESIDE)
+
+
+def _devices_of(release: dict) -> str:
+    return devices_in_words(release["device"], release.get("count")) if "device" in release else ""
+
+
+def _column(entry: dict) -> str:
+    """Return the name of a column in the file; tests/claims/device_columns.py writes it."""
+    return f"{entry['count']} {entry['device']}, JAX {entry['jax']}"
+
+
+def _by_release(reasons: dict[str, str], releases: tuple[str, ...]) -> dict[str, str]:
+    """Return the reason on each release; one that stands for several in a row is written as 0.4.30..0.7.2."""
+    found: dict[str, str] = {}
+    for key, reason in reasons.items():
+        first, _, last = key.partition("..")
+        if first in releases:
+            span = releases[releases.index(first) : releases.index(last or first) + 1]
+            found |= dict.fromkeys(span, reason)
+    return found
+
+
+def _elsewhere(claim: dict, devices: dict[str, Device]) -> dict[Device, tuple[str, str]]:
+    reasons = claim.get("reasons", {})
+    pairs = zip(devices.items(), claim["devices"], strict=False)
+    return {one: (short, reasons.get(name, "")) for (name, one), short in pairs if short != " "}
+
+
+def _listed(devices: list[Device]) -> str:
+    """Return devices in words, with the JAX release that those before it share."""
+    texts = []
+    for jax, group in groupby(devices, key=lambda one: one.jax):
+        names = [one.name for one in group]
+        ands = [", ".join(names[:-1]), names[-1]] if names[1:] else names
+        texts.append(f"{' and '.join(ands)} (JAX {jax})")
+    return ", on ".join(texts)
 
 
 def rows(path: Path) -> list[Row]:

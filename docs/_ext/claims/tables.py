@@ -109,7 +109,10 @@ class ClaimsTable(ClaimsDirective):
             self.env.note_dependency(str(claim.path))
         self.data(recording.CLAIMS)
         releases = html.escape(" ".join(self.domain.recording.releases))
-        opening = _raw(f'<div class="claims-ledger" data-releases="{releases}"></div>')
+        devices = html.escape("|".join(f"{one.name}, JAX {one.jax}" for one in self.domain.recording.devices))
+        opening = _raw(
+            f'<div class="claims-ledger" data-releases="{releases}" data-devices="{devices}"></div>'
+        )
         return [self._releases(), opening, *(self._topic(topic, topics[topic]) for topic in sorted(topics))]
 
     def _releases(self) -> nodes.table:
@@ -117,7 +120,10 @@ class ClaimsTable(ClaimsDirective):
         for i, release in enumerate(recorded.releases):
             count = Counter(row[i] for row in recorded.verdicts.values())
             rows.append([release, *recorded.beside[release], *(str(count[short]) for short in WORDS)])
-        head = ["JAX", "Python", "NumPy", "Device", *map(_verdict, WORDS)]
+        for one in recorded.devices:
+            count = Counter(found[one][0] for found in recorded.elsewhere.values() if one in found)
+            rows.append([one.jax, *one.beside, one.name, *(str(count[short]) for short in WORDS)])
+        head = ["JAX", "Python", "NumPy", "Devices", *map(_verdict, WORDS)]
         return _table(head, rows, [1] * len(head))
 
     def _topic(self, topic: str, claims: list[experiments.Claim]) -> nodes.section:
@@ -139,10 +145,14 @@ class ClaimsTable(ClaimsDirective):
         row = recorded.verdicts.get(claim.id, "")
         whole = len(recorded.spans(claim.id)) == 1 and row[0] in "+~"
         mark = (MARKS[row[0]] if whole else "◐") if row else "?"
-        said = f"{mark} {recorded.in_words(claim.id)} {claim.rests_on}".rstrip()
-        usual = [USUAL] if set(row) == {"+"} and not claim.rests_on else []
+        words = [recorded.in_words(claim.id), recorded.elsewhere_in_words(claim.id), claim.rests_on]
+        said = " ".join([mark, *filter(None, words)])
+        elsewhere = {one: short for one, (short, _) in recorded.elsewhere.get(claim.id, {}).items()}
+        usual = [USUAL] if {*row, *elsewhere.values()} == {"+"} and not claim.rests_on else []
+        there = "".join(elsewhere.get(one, " ") for one in recorded.devices)
+        devices = f' data-devices="{there}"' if there.strip("+") else ""  # without it: it holds on all
         return [
-            _raw(f'<div class="claim-row" id="claim-{claim.id}" data-verdicts="{row}">'),
+            _raw(f'<div class="claim-row" id="claim-{claim.id}" data-verdicts="{row}"{devices}>'),
             paragraph(inline(claim.sentence), "claim-sentence"),
             paragraph([nodes.Text(said)], "claim-seen", *usual),
             nodes.container(
