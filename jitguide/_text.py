@@ -20,7 +20,7 @@ _PATH = re.compile(
 )
 _FILE_NAME = re.compile(r"[^/\\]+\.\w+$")
 _FILTER_NOTE = re.compile(
-    r"^-{5,}\n|^For simplicity, JAX has removed its internal frames.*\n?(?:.*JAX_TRACEBACK_FILTERING.*\n?)?",
+    r"^-{5,}\n|^(?:jax\.errors\.SimplifiedTraceback: )?For simplicity, JAX has removed its internal frames.*\n?(?:.*JAX_TRACEBACK_FILTERING.*\n?)?",
     re.MULTILINE,
 )
 _MAX_TEXT = 48

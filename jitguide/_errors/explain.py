@@ -47,23 +47,29 @@ _LOGGED = re.compile(  # what a launcher or a log puts before each line
     re.MULTILINE,
 )
 _GROUP = re.compile(r"^ *(?:\| ?|\+[-+]+.*$)", re.MULTILINE)  # what Python draws beside the errors of a group
-_IN_LIBRARY = re.compile(r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>")
+_IN_LIBRARY = re.compile(r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>|^\.{3}[/\\]")
 _IN_JAX = re.compile(r"[/\\](?:jax|jaxlib)[/\\]|^jaxlib?[/\\]")
 _JAX_WORDS = re.compile(
-    r"jax|xla|\bjit\b|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
+    r"jax|xla|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
     r"|ArrayImpl|custom_[jv][vj]p|cudnn|RESOURCE.EXHAUSTED",
     re.IGNORECASE,
 )
 # XLA's own log lines name files of TensorFlow, where XLA began.
 _OTHER_LIBRARY = re.compile(
-    r"\b(?:torch|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn)\b"
+    r"\b(?:torch(?:_xla)?|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn)\b"
     r"|\[Op:|PyTorch|TORCH_|\{\{node"
+)
+# Their message is a name that you chose, which may hold "jax".
+_NAMES_ONLY = re.compile(
+    r"^(?:E\s+)?(?:[\w.]*\.)?(?:KeyError|FileNotFoundError|PermissionError|OSError|ScannerError|ParserError|"
+    r"JSONDecodeError|FrozenInstanceError)\b",
+    re.MULTILINE,
 )
 # Messages of Python's own: JAX's frames may be hidden, so the words decide.
 _PLAIN = re.compile(
     r"^(?:E\s+)?(?:KeyError|ZeroDivisionError|FileNotFoundError|ModuleNotFoundError|KeyboardInterrupt|SyntaxError|"
     r"IndentationError|UnicodeDecodeError|AssertionError|StopIteration|NameError: name|ImportError)\b"
-    r"|index out of range|invalid literal for|could not convert string|values? to unpack|"
+    r"|operands could not be broadcast together|index out of range|invalid literal for|could not convert string|values? to unpack|"
     r"'(?:NoneType|dict|list|tuple|str|int|float|module|function)' object ",
     re.MULTILINE,
 )
@@ -241,7 +247,10 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
     other = any(map(_OTHER_LIBRARY.search, [evidence.message, *files[-1:]]))
     if other and "jax" not in evidence.message:
         return True
-    if _JAX_WORDS.search(evidence.message) or (files and _IN_JAX.search(files[-1])):
+    in_jax_file = any(map(_IN_JAX.search, files[-1:]))
+    if _NAMES_ONLY.search(evidence.message) and not in_jax_file:
+        return True
+    if _JAX_WORDS.search(evidence.message) or in_jax_file:
         return False
     if _PLAIN.search(evidence.message):
         return True

@@ -71,7 +71,9 @@ const GuideErrors = (() => {
     if (classes.some((c) => /^(Tracer|Concretization|UnexpectedTracer)/.test(c))) return false;
     const other = [evidence.message, ...files.slice(-1)].some((text) => has("OTHER_LIBRARY", text));
     if (other && !evidence.message.includes("jax")) return true;
-    if (has("JAX_WORDS", evidence.message) || (files.length && has("IN_JAX", last(files)))) return false;
+    const inJaxFile = files.length > 0 && has("IN_JAX", last(files));
+    if (has("NAMES_ONLY", evidence.message) && !inJaxFile) return true;
+    if (has("JAX_WORDS", evidence.message) || inJaxFile) return false;
     if (has("PLAIN", evidence.message)) return true;
     return !inJax && !rank(evidence).length;
   }
