@@ -33,7 +33,7 @@ OTHER_CLASSES = {
     "callback-raises": {"ValueError"},  # once a call is on the fast path
     "use-after-donation": {"ValueError"},  # JAX 0.10 checks the buffers of a call later
     "pickle-of-jitted-function": {"PicklingError"},  # depends on where the function was defined
-    "removed-name": {"ImportError", "ModuleNotFoundError", "TypeError"},  # a name in a module, a module, a parameter
+    "removed-name": {"ImportError", "ModuleNotFoundError", "TypeError"},  # what kind of name it is
     "not-a-numeric-array": {"ValueError"},
     "partition-spec-without-mesh": {"ValueError"},  # of device_put
 }

@@ -47,7 +47,9 @@ _LOGGED = re.compile(  # what a launcher or a log puts before each line
     re.MULTILINE,
 )
 _GROUP = re.compile(r"^ *(?:\| ?|\+[-+]+.*$)", re.MULTILINE)  # what Python draws beside the errors of a group
-_IN_LIBRARY = re.compile(r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>|^\.{3}[/\\]")
+_IN_LIBRARY = re.compile(
+    r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>|^\.{3}[/\\]"
+)
 _IN_JAX = re.compile(r"[/\\](?:jax|jaxlib)[/\\]|^jaxlib?[/\\]")
 _JAX_WORDS = re.compile(
     r"jax|xla|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
