@@ -57,6 +57,7 @@ ELSEWHERE = {
     "flax-module-not-an-argument",
     "linen-in-a-jax-transform",
     "flax-arrays-in-a-list",
+    "type-checker-meets-tracer",
     "equinox-check",
     "jax-too-old",
     "numpy-for-jaxlib",

@@ -50,15 +50,19 @@ _GROUP = re.compile(r"^ *(?:\| ?|\+[-+]+.*$)", re.MULTILINE)  # what Python draw
 _IN_LIBRARY = re.compile(
     r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>|^\.{3}[/\\]"
 )
-_IN_JAX = re.compile(r"[/\\](?:jax|jaxlib)[/\\]|^jaxlib?[/\\]")
+_IN_JAX = re.compile(  # a folder of your own may be called jax, too
+    r"(?:-packages|^|google3[/\\]third_party[/\\]py)[/\\]?jax(?:lib)?[/\\]"
+    r"|[/\\]jax[/\\](?:_src|core|api|interpreters|experimental|numpy|lax|lib|__init__)\b|[/\\]jaxlib[/\\]"
+)
+_OF_JAX = re.compile(r"^jax(?:lib)?\b")  # the name of a class; jaxtyping is another library
 _JAX_WORDS = re.compile(
-    r"jax|xla|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
+    r"jax(?!typing)|xla|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
     r"|ArrayImpl|custom_[jv][vj]p|cudnn|RESOURCE.EXHAUSTED",
     re.IGNORECASE,
 )
 # XLA's own log lines name files of TensorFlow, where XLA began.
 _OTHER_LIBRARY = re.compile(
-    r"\b(?:torch(?:_xla)?|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn)\b"
+    r"\b(?:torch(?:_xla)?|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn|pytensor|aesara)\b"
     r"|\[Op:|PyTorch|TORCH_|\{\{node"
 )
 # Their message is a name that you chose, which may hold "jax".
@@ -204,7 +208,7 @@ def _from_exception(error: BaseException) -> _Evidence:
         f"{line.file}:{line.number}: {line.text}" if line else "",
     )
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    in_jax = kind.__module__.startswith("jax") or "JAX has removed its internal frames" in notes
+    in_jax = bool(_OF_JAX.match(kind.__module__)) or "JAX has removed its internal frames" in notes
     return replace(raised, foreign=_is_foreign(raised, files, in_jax))
 
 
@@ -237,7 +241,7 @@ def _from_part(text: str) -> _Evidence:
         name.rpartition(".")[2],
         places[-1] if places else codes[-1] if codes else "",
     )
-    in_jax = name.startswith("jax") or "JAX has removed its internal frames" in text
+    in_jax = bool(_OF_JAX.match(name)) or "JAX has removed its internal frames" in text
     foreign = _is_foreign(found, [m["file"] for m in frames], in_jax)
     return replace(found, message=clean(text), foreign=foreign)
 

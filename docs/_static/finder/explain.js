@@ -89,7 +89,7 @@ const GuideErrors = (() => {
     let classes = new Set(raises.map((m) => component(m[1])));
     if (message.includes("`bool` function")) classes = new Set(["TracerBoolConversionError"]);
     const found = { classes, message: clean(message), source: codeOnly(codes.join("\n")), raised: component(name) };
-    const inJax = name.startsWith("jax") || text.includes("JAX has removed its internal frames");
+    const inJax = has("OF_JAX", name) || text.includes("JAX has removed its internal frames");
     const files = frames.map((m) => m.groups.file);
     return { ...found, message: clean(text), foreign: isForeign(found, files, inJax) };
   }
