@@ -24,6 +24,7 @@ ALLOWED = {
     "test_phases.py": "a new jit keeps the shardings of the old one; `compare` is replaced by fixed times",
     "test_reasons.py": "the difference of two signatures, in words: pure functions",
     "test_record.py": "recordings made by hand, and each experiment on its own",
+    "test_recorded_figures.py": "the function that a recording measures is that of the page",
     "test_roofline.py": "counts and rates: pure functions; what is measured is replaced by fixed numbers",
     "test_scaling.py": "notes of comparisons, made without measuring",
     "test_signature.py": "the signature of a call: a pure function",

@@ -4,19 +4,28 @@ A figure's cell says in words what the figure shows, for readers who cannot see 
 
     :alt: Two bars; the jitted function takes a fifth of the time.
     :caption: Time of one call.
+
+`recorded` adds drawings of other machines.
 """
 
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 
 from nbformat import NotebookNode
 
+from . import recorded
 from .notebooks import PageError
 
 
-def describe(cell: NotebookNode, line: int) -> None:
-    """Put `alt` and `caption` of the cell into the figure it drew.
+def describe(cell: NotebookNode, line: int, elsewhere: Sequence[tuple[recorded.Drawing, str]] = ()) -> None:
+    """Put `alt` and `caption` of the cell into the figure it drew, and beside it those of other machines.
+
+    Args:
+        cell: A cell that has run.
+        line: Where it stands.
+        elsewhere: What was drawn from recordings, with its HTML.
 
     Raises:
         PageError: A figure without a description, or a description without a figure.
@@ -30,6 +39,16 @@ def describe(cell: NotebookNode, line: int) -> None:
     if alt and len(drawn) != 1:
         raise PageError(f"the cell has a description but draws {len(drawn)} figures: draw exactly one.", line)
     for output in drawn:
-        below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-        text = output.data["text/html"].replace("@@alt@@", html.escape(alt)).replace("@@caption@@", below)
-        output.data["text/html"] = text
+        figure = _filled(output.data["text/html"], alt, caption)
+        if elsewhere:
+            also = [
+                (one.name, _filled(text, cell.metadata["recorded-alt"], f"Recorded on {one.made_on}"))
+                for one, text in elsewhere
+            ]
+            figure = recorded.switch(f"machines-{line}", [("this build", figure), *also])
+        output.data["text/html"] = figure
+
+
+def _filled(figure: str, alt: str, caption: str | None) -> str:
+    below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    return figure.replace("@@alt@@", html.escape(alt)).replace("@@caption@@", below)

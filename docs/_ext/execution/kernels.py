@@ -15,11 +15,12 @@ from jupyter_client.kernelspec import NoSuchKernel
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 from _ext import DOCS
 from _ext.programs import runner
 
-from . import figures, forked, measuring, notebooks
+from . import figures, forked, measuring, notebooks, recorded
 from .notebooks import PageError
 from .redact import cell_frames, clean_outputs, clean_text
 from .turns import Turns
@@ -81,7 +82,7 @@ class Kernels:
             seconds = [_seconds(cell) for cell in notebooks.code_cells(notebook)]
             for cell in notebooks.code_cells(notebook):
                 clean_outputs(cell)
-                figures.describe(cell, notebooks.line_of(notebook, cell))
+                figures.describe(cell, notebooks.line_of(notebook, cell), client.elsewhere.get(id(cell), ()))
         _check_outcomes(notebook)
         return seconds
 
@@ -107,6 +108,7 @@ class _Client(NotebookClient):
         self._numbers = {id(cell): number for number, cell in enumerate(code)}
         self._measures = measuring.cells(self.nb)
         self._printed = 0
+        self.elsewhere: dict[int, list[tuple[recorded.Drawing, str]]] = {}  # figures of recordings, by cell
         self.process: Any = None
         self.line = 1  # of the page, where the cell begins that runs or ran last
 
@@ -142,7 +144,28 @@ class _Client(NotebookClient):
         self._printed, self.line = 0, notebooks.line_of(self.nb, cell)
         with self._turns.alone() if self._measures[number] else self._turns.together():
             self._begin_cell(number)
-            return await super().async_execute_cell(cell, cell_index, *options, **more)
+            done = await super().async_execute_cell(cell, cell_index, *options, **more)
+        for drawing in recorded.drawings(cell, self.line):
+            found = (drawing, await self._draw(drawing, cell_index))
+            self.elsewhere.setdefault(id(cell), []).append(found)
+        self.nb.cells[cell_index] = done
+        return done
+
+    async def _draw(self, drawing: recorded.Drawing, cell_index: int) -> str:
+        """Return the HTML of a figure of a recording, drawn by the page's own code."""
+        extra = new_code_cell(drawing.source)
+        place = f"the cell could not be drawn from the recording of {drawing.name}"
+        try:
+            with self._turns.together():
+                await super().async_execute_cell(extra, cell_index, store_history=False)
+        except CellExecutionError as error:
+            raise PageError(f"{place}: {error.ename}: {error.evalue}", self.line) from None
+        found = [
+            output.data["text/html"] for output in extra.outputs if "text/html" in output.get("data", {})
+        ]
+        if len(found) != 1:
+            raise PageError(f"{place}: it drew {len(found)} figures instead of one.", self.line)
+        return found[0]
 
     def process_message(self, msg: dict, cell: NotebookNode, cell_index: int) -> Any:
         if msg["msg_type"] == "stream":
