@@ -1,7 +1,5 @@
 """The command line: `python -m jitguide` with `report`, `explain` or `record`."""
 
-from __future__ import annotations
-
 import argparse
 import codecs
 import json
@@ -68,16 +66,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"jitguide {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="{report,explain,record}")
     report = commands.add_parser("report", help=_REPORT, description=_REPORT)
-    explaining = commands.add_parser(
-        "explain",
-        help=_EXPLAIN,
-        description=_EXPLAIN,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    explaining.add_argument(
-        "source", nargs="?", default="-", help="a text file, or the text in quotes; - is standard input"
-    )
+    explaining = commands.add_parser("explain", help=_EXPLAIN, description=_EXPLAIN, epilog=_EXAMPLES)
+    explaining.formatter_class = argparse.RawDescriptionHelpFormatter
+    source = "a text file, or the text in quotes; - is standard input"
+    explaining.add_argument("source", nargs="?", default="-", help=source)
     recording = commands.add_parser("record", help=_RECORD, description=_RECORD, epilog=_EXIT_CODES)
     recording.add_argument("file", nargs="?", type=Path, help="where to write the recording as JSON")
     recording.add_argument("--name", default="here", help="what the machine is called (default: %(default)s)")

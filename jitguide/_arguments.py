@@ -1,7 +1,5 @@
 """The arguments of a measured call: copied where they are donated, refused where they cannot be measured."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any
 
@@ -31,12 +29,7 @@ def donates_any(args_info: Any) -> bool:
 
 
 def donates_object(owner: tuple[Any, ...], args_info: tuple[Any, ...]) -> bool:
-    """Return whether the object of a method is donated.
-
-    Args:
-        owner: The object, or nothing for a function.
-        args_info: That of the positional arguments, in which a static object is missing.
-    """
+    """Return whether `owner`, the object of a method or nothing, is donated; a static one is not in `args_info`."""
     first = args_info[: len(owner)]
     return jax.tree.structure(first) == jax.tree.structure(owner) and donates_any(first)
 

@@ -1,7 +1,5 @@
 """What the caller passed as a function: unwrap it, and refuse what an instrument cannot use."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import types
@@ -24,22 +22,7 @@ _STAGED = (jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled)
 
 
 def require_function(caller: str, fn: Any, kind: str = "a function") -> None:
-    """Raise unless `fn` can be called and traced.
-
-    Args:
-        caller: The instrument as its call is written, such as "stages(fn, ...)".
-        fn: What it was given.
-        kind: What it needs, in words.
-
-    Raises:
-        TypeError: `fn` cannot be called, or is what `trace`, `lower` or `compile` returned.
-
-    Example:
-        >>> require_function("stages(fn, ...)", 3)
-        Traceback (most recent call last):
-        ...
-        TypeError: stages(fn, ...) needs a function, and `fn` is 3 of type int, which cannot be called. ...
-    """
+    """Raise unless `fn` is `kind`, which can be called and traced; `caller` is such as "stages(fn, ...)"."""
     if isinstance(fn, _STAGED):
         raise TypeError(
             f"{caller} needs {kind}, and `fn` is a {type(fn).__name__} object, which stands for one executable "
@@ -111,14 +94,7 @@ def peeled(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
 
 
 def jitted_in(fn: Any) -> Any:
-    """Return the function of `jax.jit` that a call of `fn` reaches; None if there is none.
-
-    Example:
-        >>> import functools, jax
-        >>> power = jax.jit(pow, static_argnums=1)
-        >>> jitted_in(functools.partial(power, 3.0)) is power
-        True
-    """
+    """Return the function of `jax.jit` that a call of `fn` reaches; None if there is none."""
     inner = peeled(fn)[0]
     if name := held_in(inner):
         return getattr(inner, name)
@@ -126,22 +102,19 @@ def jitted_in(fn: Any) -> Any:
 
 
 def reached(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Return the jitted function that a call of `fn` reaches, and the arguments bound on the way.
+    """Return the jitted function or library's wrapper that a call of `fn` reaches, and the arguments bound on the way.
 
-    It looks through `watch`, methods and `functools.partial`. Options such as `static_argnums` count what is
-    bound as the first arguments, so it has to be passed to the jitted function, not jitted away. Where no
-    jitted function is inside, the result is `fn` itself, not watched, and nothing.
+    Options such as `static_argnums` count what is bound as the first arguments, so it has to be passed to the
+    jitted function, not jitted away. Where no jitted function is inside, it is `fn` itself, not watched, and nothing.
 
     Example:
-        >>> import functools, jax
         >>> power = jax.jit(pow, static_argnums=1)
         >>> reached(functools.partial(power, 3.0)) == (power, (3.0,), {})
         True
         >>> reached(abs)
         (<built-in function abs>, (), {})
     """
-    inner, args, kwargs = peeled(fn)
-    return (inner, args, kwargs) if is_jitted(inner) else (unwatched(fn), (), {})
+    return (unwatched(fn), (), {}) if jitted_in(fn) is None else peeled(fn)
 
 
 def with_inner(wrapper: Any, inner: Callable[..., Any]) -> Any:
@@ -178,15 +151,12 @@ def through(
     Where no jitted function is inside, `use` gets `fn`, not watched, and the arguments as they are.
 
     Example:
-        >>> import functools, jax
         >>> power = jax.jit(pow, static_argnums=1)
         >>> through(functools.partial(power, 3.0), (2,), {}, lambda fn, args, kwargs: (fn is power, args))
         (True, (3.0, 2))
     """
-    inner, bound, named = peeled(fn)
+    inner, bound, named = reached(fn)
     if not held_in(inner):
-        if not is_jitted(inner):
-            return use(unwatched(fn), args, dict(kwargs))
         return use(inner, (*bound, *args), {**named, **kwargs})
     left = _LeftEarlyError()
 
@@ -211,16 +181,18 @@ def parameters_of(fn: Any) -> list[inspect.Parameter]:
         return []
 
 
+def argument_name(parameters: list[inspect.Parameter], number: int) -> str:
+    """Return the name of the argument at a position, such as `xs[0]` for the first that goes to `*xs`."""
+    order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "argument")
+    return order[number] if -len(order) <= number < len(order) else f"{rest}[{number - len(order)}]"
+
+
 def static_names(fn: Any, parameters: list[inspect.Parameter]) -> set[str]:
     """Return the names of the parameters that are static in a jitted function; none if JAX does not expose them."""
     options = jit_options(fn) or {}
-    names = set(options.get("static_argnames", ()))
-    order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "argument")
-    for number in options.get("static_argnums", ()):
-        known = -len(order) <= number < len(order)
-        names.add(order[number] if known else f"{rest}[{number - len(order)}]")
-    return names
+    names = {argument_name(parameters, number) for number in options.get("static_argnums", ())}
+    return names | {*options.get("static_argnames", ())}
 
 
 def fresh_jit(fn: Any) -> tuple[Any, tuple[str, ...]]:

@@ -1,12 +1,9 @@
 """Every table and every HTML view of the package, in one place.
 
-Plain text comes first: a result must read well in a terminal. HTML is the same content as a
-self-contained fragment without scripts or outside resources, with every piece of text escaped.
-Colours come from `currentColor`, so that a fragment is legible on
-a light and on a dark page.
+Plain text comes first: a result must read well in a terminal. HTML is the same content as a self-contained
+fragment without scripts or outside resources, with every piece of text escaped. Colours come from
+`currentColor`, so that a fragment is legible on a light and on a dark page.
 """
-
-from __future__ import annotations
 
 import functools
 import html
@@ -24,10 +21,8 @@ _FORBIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef
 
 _UNIT = r" (?:[mµn]?s|[KMGT]?i?B)"
 _SPREAD = rf"\([\d.,]+(?:{_UNIT})? ?– ?[\d.,]+(?:{_UNIT})?\)"
-_VALUE = re.compile(
-    rf"(×[\d.,]+|[\d.,]+{_UNIT})(?: ({_SPREAD}))?$"
-)  # 12 KiB, 1.2 ms (1.1–1.4 ms), ×3.1 (2.9–3.3)
-
+# 12 KiB, 1.2 ms (1.1–1.4 ms), ×3.1 (2.9–3.3)
+_VALUE = re.compile(rf"(×[\d.,]+|[\d.,]+{_UNIT})(?: ({_SPREAD}))?$")
 _COLUMNS = 80
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTE_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
@@ -46,12 +41,6 @@ def escape(text: object) -> str:
 
 
 def plural(noun: str, number: float | None) -> str:
-    """Return a noun in the form that fits a number.
-
-    Example:
-        >>> plural("fusion", 1), plural("fusion", 2), plural("fusion", None)
-        ('fusion', 'fusions', 'fusions')
-    """
     return noun if number == 1 else f"{noun}s"
 
 
@@ -65,10 +54,9 @@ def duration(seconds: float | None, digits: int = 2) -> str:
     if seconds is None or math.isnan(seconds):
         return "not available"
     rounded = float(f"{seconds:.{digits - 1}e}")  # 999.7 µs with two digits is 1.0 ms
-    for scale, unit in _TIME_UNITS:
-        if abs(rounded) >= scale * (1 - 1e-9):
-            return f"{significant(seconds / scale, digits)} {unit}"
-    return f"{significant(seconds / 1e-9, digits)} ns"
+    fitting = (pair for pair in _TIME_UNITS if abs(rounded) >= pair[0] * (1 - 1e-9))
+    scale, unit = next(fitting, _TIME_UNITS[-1])
+    return f"{significant(seconds / scale, digits)} {unit}"
 
 
 def size(count: float | None) -> str:
@@ -80,11 +68,20 @@ def size(count: float | None) -> str:
     """
     if count is None:
         return "not available"
-    for scale, unit in _BYTE_UNITS:
-        if abs(count) >= scale:
-            amount = count / scale
-            return f"{round(amount, 1 if amount >= 10 else 2):g} {unit}"
-    return f"{count:g} B"
+    scale, unit = next((pair for pair in _BYTE_UNITS if abs(count) >= pair[0]), (1, "B"))
+    amount = count / scale
+    return f"{round(amount, 1 if amount >= 10 else 2):g} {unit}"
+
+
+def span(low: str, high: str) -> str:
+    """Return a range of two amounts with units, the unit said once where both have the same.
+
+    Example:
+        >>> span("180 GB/s", "470 GB/s"), span("900 GB/s", "1.2 TB/s")
+        ('180–470 GB/s', '900 GB/s – 1.2 TB/s')
+    """
+    (first, unit), (second, other) = low.split(" "), high.split(" ")
+    return f"{first}–{second} {other}" if unit == other else f"{first} {unit} – {second} {other}"
 
 
 def significant(value: float, digits: int = 2) -> str:
@@ -111,16 +108,6 @@ def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
 class Table:
     """A table in two forms: aligned plain text, and an HTML fragment in which all text is escaped.
 
-    Attributes:
-        header: Column titles.
-        rows: Cells, each row as long as `header`.
-        numeric: Indices of the columns to align on the right.
-        minor: Indices of the columns that HTML leaves out on a narrow screen.
-        title: A line above the table.
-        notes: Lines below the table.
-        below: Index of a column that plain text writes below each row, on lines of its own.
-        fit: Whether plain text has at most 80 columns: notes are wrapped, and the first column is cut.
-
     Example:
         >>> print(Table(["name", "time"], [["eager", "9 µs"], ["jit", "10 µs"]], numeric=[1]).text())
         name    time
@@ -131,16 +118,15 @@ class Table:
     """
 
     header: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    numeric: Sequence[int] = ()
-    minor: Sequence[int] = ()
-    title: str = ""
-    notes: Sequence[str] = ()
-    below: int | None = None
-    fit: bool = False
+    rows: Sequence[Sequence[object]]  # cells, each row as long as `header`
+    numeric: Sequence[int] = ()  # columns to align on the right
+    minor: Sequence[int] = ()  # columns that HTML leaves out on a narrow screen
+    title: str = ""  # a line above the table
+    notes: Sequence[str] = ()  # lines below it
+    below: int | None = None  # a column that plain text writes below each row, on lines of its own
+    fit: bool = False  # to 80 columns of plain text: notes are wrapped, and the first column is cut
 
     def text(self) -> str:
-        """Return the table as plain text."""
         rows = [[str(c) for c in row] for row in [self.header, *self.rows]]
         cells = [[c for i, c in enumerate(row) if i != self.below] for row in rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -166,7 +152,6 @@ class Table:
         return "\n".join([*lines, *notes])
 
     def html(self) -> str:
-        """Return the table as an HTML fragment."""
         return panel(self.grid())
 
     def grid(self) -> str:
@@ -242,7 +227,6 @@ def panel(content: str) -> str:
 def style(path: str) -> str:
     """Return a style sheet of the package as an element, without comments and the space that layout adds."""
     text = files("jitguide").joinpath(path).read_text("utf-8")
-    short = re.sub(
-        r"\s*([{};,])\s*|(?<=:)\s+", r"\1", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).strip()
-    )
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).strip()
+    short = re.sub(r"\s*([{};,])\s*|(?<=:)\s+", r"\1", text)
     return f"<style>{short.replace(';}', '}')}</style>"

@@ -4,8 +4,6 @@ Reads of jaxprs are in `_jaxprs`; no other module makes any. `tests/test_jax_rea
 must then show a note, "not available" or "not counted", never a wrong number.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math
@@ -26,9 +24,7 @@ PHASES = {  # the events of `jax.monitoring`; `_monitoring` first compares them 
     "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
     "/jax/core/compile/backend_compile_duration": "compile",
 }
-COMPILE_LOGGER = (
-    "jax._src.interpreters.pxla"  # tells the shapes of what is compiled; without it, they are left out
-)
+COMPILE_LOGGER = "jax._src.interpreters.pxla"  # tells the shapes of what is compiled; left out without it
 COMPILE_LOG = re.compile(r"with global shapes and types \((.*)\)\. Argument mapping")
 SHAPED = re.compile(r"ShapedArray\(([^()]*?\])[^()]*\)")
 CACHE_HIT = "/jax/compilation_cache/cache_hits"
@@ -119,7 +115,6 @@ def is_tracer(value: Any) -> bool:
 
 
 def has_tracer(values: Any) -> bool:
-    """Return whether a tree of values holds a tracer."""
     return any(map(is_tracer, jax.tree.leaves(values)))
 
 
@@ -130,15 +125,8 @@ def jit_options(fn: Any) -> dict[str, Any]:
     Without them, `phases` and `check` add a note, `stages` links by source line and `watch` needs `static=`.
     """
     info = fn._jit_info
-    names = (
-        "static_argnums",
-        "static_argnames",
-        "donate_argnums",
-        "donate_argnames",
-        "keep_unused",
-        "inline",
-    )
-    given = {name: getattr(info, name) or None for name in names}
+    names = [f"{kind}_arg{form}" for kind in ("static", "donate") for form in ("nums", "names")]
+    given = {name: getattr(info, name) or None for name in (*names, "keep_unused", "inline")}
     given |= {name: getattr(info, name, None) for name in ("device", "backend")}  # deprecated
     given["compiler_options"] = dict(info.compiler_options_kvs) or None
     given |= {f"{side}_shardings": _shardings(info, side) for side in ("in", "out")}

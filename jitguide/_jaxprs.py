@@ -3,8 +3,6 @@
 Documented are `eqns`, `invars`, `outvars`, `params`, `primitive` and `consts`. Each other read is a function here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -59,7 +57,6 @@ def with_bodies(jaxpr: Any) -> list[Any]:
 
 
 def has_loop(jaxpr: Any) -> bool:
-    """Return whether an equation loops."""
     return any(equation.primitive.name in _LOOPS for equation, _ in equations(jaxpr))
 
 

@@ -5,12 +5,11 @@ use; it hands each event to the lists that this thread has opened with `recordin
 names of its events, so a self-test compiles a function of its own before anything is counted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging
 import os
+import re
 import sys
 import threading
 from collections import deque
@@ -38,23 +37,14 @@ _INSTALLED = f"{os.sep}site-packages{os.sep}"
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that JAX did.
+    """One thing that JAX did."""
 
-    Attributes:
-        phase: "trace", "lower", "compile" or "read" (an executable read from the persistent cache).
-        function: The name of the function as JAX knows it, without `jit(...)`.
-        seconds: How long it took.
-        where: File and line of the user's call, such as `train.py:12`; empty if unknown.
-        shapes: Of the arguments of an executable that was made while a `logged` block was open.
-        yours: Whether the module that called it has a function of yours by that name.
-    """
-
-    phase: str
-    function: str
+    phase: str  # "trace", "lower", "compile" or "read" (an executable read from the persistent cache)
+    function: str  # its name as JAX knows it, without `jit(...)`
     seconds: float
-    where: str = ""
-    shapes: str = ""
-    yours: bool = False
+    where: str = ""  # file and line of the user's call, such as `train.py:12`; empty if unknown
+    shapes: str = ""  # of the arguments of an executable that was made while a `logged` block was open
+    yours: bool = False  # whether the module that called it has a function of yours by that name
 
 
 class _Local(threading.local):
@@ -86,7 +76,7 @@ def _on_duration(event: str, seconds: float, **details: object) -> None:
         phase = _jax.PHASES.get(event)
         if phase is None:
             return
-        name = _plain_name(str(details.get("fun_name", "")))
+        name = re.sub(r"^jit\((.*)\)$", r"\1", str(details.get("fun_name", "")))
         if phase == "trace" and _was_reused(name):
             return
         WORK[name] = WORK.get(name, 0) + 1
@@ -123,10 +113,6 @@ def _was_reused(name: str) -> bool:
 def _on_event(event: str, **_: object) -> None:
     if event == _jax.CACHE_HIT:
         _local.cache_hit = True
-
-
-def _plain_name(name: str) -> str:
-    return name[4:-1] if name.startswith("jit(") and name.endswith(")") else name
 
 
 def _your_frame() -> FrameType | None:
@@ -223,11 +209,6 @@ def reported_name(fun: Callable[..., Any]) -> str:
     while isinstance(fun, functools.partial) and not hasattr(fun, "__name__"):
         fun = fun.func
     return getattr(fun, "__name__", UNNAMED)
-
-
-def all_work() -> dict[str, int]:
-    """Return that number for each name that JAX reported since this module listens."""
-    return dict(WORK)
 
 
 def can_count() -> bool:

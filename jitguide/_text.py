@@ -4,8 +4,6 @@ Directories, addresses and process ids say where a program ran, not what went wr
 machine, and they can name a person. Everything the package prints about an error passes through `clean`.
 """
 
-from __future__ import annotations
-
 import re
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -64,12 +62,7 @@ def _without_directories(match: re.Match[str]) -> str:
 
 
 def first_sentence(message: str) -> str:
-    """Return the first sentence of the first line of `message` that has text.
-
-    Example:
-        >>> first_sentence("Static arguments must be hashable. The error was: ...")
-        'Static arguments must be hashable.'
-    """
+    """Return the first sentence of the first line of `message` that has text."""
     line = next((line.strip() for line in message.splitlines() if line.strip()), "")
     found = _SENTENCE.match(line)
     return found[1] if found else line
@@ -79,10 +72,6 @@ def jax_link(message: str) -> str | None:
     """Return the first address of JAX's documentation in `message`, or None.
 
     It is taken from the message and never built, because the pages move between releases.
-
-    Example:
-        >>> jax_link("See https://docs.jax.dev/en/latest/errors.html#jax.errors.TracerBoolConversionError.")
-        'https://docs.jax.dev/en/latest/errors.html#jax.errors.TracerBoolConversionError'
     """
     links = [link.rstrip(".,;:") for link in _LINK.findall(message)]
     return next((link for link in links if "jax" in link), None)
@@ -92,7 +81,6 @@ def show(value: object) -> str:
     """Return a short text for a value, the same in every process: without addresses.
 
     Example:
-        >>> from jitguide._text import show
         >>> show(object()), show(len), show("a" * 100)
         ('<object object>', '`len`', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…")
     """

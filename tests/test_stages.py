@@ -21,7 +21,6 @@ import pytest
 from jitguide import stages
 from jitguide._jax import cost_analysis, jit_options, memory_analysis
 from jitguide._stages.build import Tagger, replay
-from jitguide._stages.liveness import live_equations
 from jitguide._stages.tags import Nodes, works
 
 X = np.arange(1.0, 9.0, dtype=np.float32)
@@ -151,7 +150,7 @@ def test_what_jax_removed_is_what_has_no_use(name):
     jaxpr = (fn if hasattr(fn, "lower") else jax.jit(fn)).trace(*args).jaxpr
     tagger = Tagger()
     tagged, top = tagger.jaxpr(jaxpr)
-    nodes = Nodes(tagged, top, tagger.sites, live_equations).all
+    nodes = Nodes(tagged, top, tagger.sites).all
     assert [n.id for n in nodes if not n.live] == [
         e.id for e in looked_at(name).equations if e.status == "unused"
     ]

@@ -25,18 +25,9 @@ from jitguide._timing.phases import Phases, phases_of
 from jitguide._watch.signature import Signature
 
 LOOKED_AT = (
-    "retraces",
-    "static values",
-    "captured constants",
-    "unrolled loops",
-    "donation",
-    "unused arguments",
-    "random keys",
-    "side effects",
-    "host round trips",
-    "break-even",
-    "agreement with the plain function",
-)
+    "retraces", "static values", "captured constants", "unrolled loops", "donation", "unused arguments",
+    "random keys", "side effects", "host round trips", "break-even", "agreement with the plain function",
+)  # fmt: skip
 # Seconds for timing a jitted call, and as many for a plain one.
 _BUDGET = 0.05
 # The body of a plain call may write files or count steps, so it runs a handful of times at most.
@@ -88,12 +79,8 @@ class Findings(AsData):
         return f"{self.function}: {count} finding{'s' if count > 1 else ''}"
 
     def __repr__(self) -> str:
-        lines = [f"{i}. {f}" for i, f in enumerate(self.findings, 1)]
-        texts = [
-            (self._title(), ""),
-            *((line, "   ") for line in lines),
-            *((note, "") for note in self._notes()),
-        ]
+        found = [(f"{i}. {one}", "   ") for i, one in enumerate(self.findings, 1)]
+        texts = [(self._title(), ""), *found, *((note, "") for note in self._notes())]
         return "\n".join(line for text, indent in texts for line in wrapped(text, rest=indent))
 
     def _repr_html_(self) -> str:

@@ -1,7 +1,5 @@
 """The rules of `check` for what is silently wrong: keys, arguments and side effects, and results that differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Validate the arguments of `check`: the function, its options and the example calls."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What a jaxpr tells about the function it came from: constants, unrolled loops, calls back to Python."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,8 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jitguide._jaxprs import bodies, code_of, equations, lines_of, open_jaxpr, with_bodies
-from jitguide._text import place
+from jitguide._jaxprs import bodies, code_of, equations, open_jaxpr, with_bodies
 
 # Longer bodies are not searched for: users already notice the compile time of eight copies of one.
 _LONGEST_BODY = 64
@@ -64,9 +61,8 @@ def _longest_run(equations: list[Any]) -> Repeats | None:
     kinds: dict[tuple[str, Place], int] = {}
     places = [_place(e) for e in equations]
     # An unrolled sum repeats an operation as well, but at places of its own.
-    words = np.array(
-        [kinds.setdefault((_word(e), p), len(kinds)) for e, p in zip(equations, places, strict=True)]
-    )
+    named = [" ".join([e.primitive.name, *(str(v.aval) for v in e.outvars)]) for e in equations]
+    words = np.array([kinds.setdefault(kind, len(kinds)) for kind in zip(named, places, strict=True)])
     best = None
     for body in range(1, min(_LONGEST_BODY, len(words) // _FEWEST_REPEATS) + 1):
         start, length = _longest_true(words[body:] == words[:-body])
@@ -102,14 +98,6 @@ def _is_chained(run: Sequence[Any], body: int) -> bool:
     return False
 
 
-def where(equation: Any) -> str:
-    """Return file and line of the user's code that an equation came from, such as `train.py:12`; empty if unknown."""
-    lines = lines_of(equation)
-    if not lines:
-        return ""
-    return place(*lines[-1])
-
-
 def knows_places(jaxpr: Any) -> bool:
     """Return whether `unrolled` can look: JAX may keep no traceback of an equation."""
     return not open_jaxpr(jaxpr).eqns or any(code_of(equation) for equation, _ in equations(jaxpr))
@@ -132,7 +120,3 @@ def _longest_true(flags: np.ndarray) -> tuple[int, int]:
         return 0, 0
     longest = int(np.argmax(stops - starts))
     return int(starts[longest]), int(stops[longest] - starts[longest])
-
-
-def _word(equation: Any) -> str:
-    return " ".join([equation.primitive.name, *(str(v.aval) for v in equation.outvars)])

@@ -1,7 +1,5 @@
 """What a body does while JAX traces it and never again: reads the time, draws random numbers, prints, leaks tracers."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import random
@@ -19,9 +17,7 @@ from jitguide._jax import has_tracer, is_tracer
 from jitguide._text import place
 
 T = TypeVar("T")
-_CLOCKS = {
-    value for name, value in vars(time).items() if name.startswith(("time", "perf", "mono", "process_t"))
-}
+_CLOCKS = {v for name, v in vars(time).items() if name.startswith(("time", "perf", "mono", "process_t"))}
 _NOT_YOURS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
@@ -56,20 +52,15 @@ def observed(fn: Callable[..., Any], statics: dict[str, Any], trace: Callable[[]
         result = trace()
     finally:
         sys.setprofile(profiler)
-    acts |= dict.fromkeys(
-        f"changes `{name}`"
-        for name, state in _states(captured(fn) | statics).items()
-        if state != before.get(name)
-    )
-    return result, list(acts)
+    after = _states(captured(fn) | statics).items()
+    return result, [*acts, *(f"changes `{name}`" for name, state in after if state != before.get(name))]
 
 
 def changed(fn: Callable[..., Any], given: Any, left: Any) -> list[str]:
     """Return the names of arguments whose containers differ: as given, and as a plain call of `fn` left them."""
     try:
-        before, after = (
-            inspect.signature(fn).bind(*args, **kwargs).arguments for args, kwargs in (given, left)
-        )
+        signature = inspect.signature(fn)
+        before, after = (signature.bind(*args, **kwargs).arguments for args, kwargs in (given, left))
     except (TypeError, ValueError):
         return []
     pairs = {name: (tree.flatten(value), tree.flatten(after[name])) for name, value in before.items()}
@@ -83,9 +74,8 @@ def changed(fn: Callable[..., Any], given: Any, left: Any) -> list[str]:
 def _act(frame: Any, event: str, value: Any) -> str:
     if event == "call":
         module, name = frame.f_globals.get("__name__"), frame.f_code.co_name
-        own = isinstance(
-            frame.f_locals.get("self"), random.SystemRandom
-        )  # what NumPy seeds its generators with
+        # NumPy seeds its generators with a `SystemRandom`.
+        own = isinstance(frame.f_locals.get("self"), random.SystemRandom)
         drawn = (module == "random" and not own and name != "__init__") or (module, name) == ("uuid", "uuid4")
         return f"{module}.{name}" if drawn and frame.f_back is not None else ""
     owner, name = getattr(value, "__self__", None), getattr(value, "__name__", "")
@@ -99,10 +89,8 @@ def _act(frame: Any, event: str, value: Any) -> str:
 
 
 def _is_yours(frame: Any) -> bool:
-    file = frame.f_code.co_filename
-    return not file.startswith((*_NOT_YOURS, "<frozen")) and "jitguide" not in frame.f_globals.get(
-        "__name__", ""
-    )
+    file, module = frame.f_code.co_filename, frame.f_globals.get("__name__", "")
+    return not file.startswith((*_NOT_YOURS, "<frozen")) and "jitguide" not in module
 
 
 def _states(values: dict[str, Any]) -> dict[str, str]:

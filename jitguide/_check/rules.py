@@ -14,7 +14,7 @@ from jitguide._callables import parameters_of
 from jitguide._check import jaxpr_scan, purity
 from jitguide._display import AsData, duration, significant, size
 from jitguide._stages.compiled_info import short_type
-from jitguide._text import show
+from jitguide._text import place, show
 from jitguide._timing.phases import Phases
 from jitguide._watch.reasons import COMPILE, TRACE, Reason
 from jitguide._watch.signature import Leaf, Signature
@@ -98,7 +98,6 @@ def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:
 
 
 def is_hashable(value: Any) -> bool:
-    """Return whether `hash(value)` works."""
     try:
         hash(value)
     except Exception:
@@ -114,9 +113,11 @@ def carries(signature: Signature, traced: Any) -> Iterator[Finding]:
     results = traced.out_info
     for result in (results, results[0] if isinstance(results, tuple) and results else results):
         leaves, structure = jax.tree.flatten(result)
-        if structure != first.structure or not all(map(_alike, first.leaves, leaves)):
+        pairs = list(zip(first.leaves, leaves, strict=False))
+        types = (leaf.shape == tuple(out.shape) and leaf.dtype == str(out.dtype) for leaf, out in pairs)
+        if structure != first.structure or not all(types):
             continue
-        for leaf, out in zip(first.leaves, leaves, strict=True):
+        for leaf, out in pairs:
             if leaf.weak and not getattr(out, "weak_type", False):
                 yield finding(
                     "retrace",
@@ -125,10 +126,6 @@ def carries(signature: Signature, traced: Any) -> Iterator[Finding]:
                     f"Start from an array with a dtype, such as `jnp.asarray(0, jnp.{leaf.dtype})`.",
                 )
         return
-
-
-def _alike(leaf: Leaf, out: Any) -> bool:
-    return leaf.shape == tuple(out.shape) and leaf.dtype == str(out.dtype)
 
 
 def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
@@ -156,8 +153,8 @@ def unrolled(traced: Any) -> Iterator[Finding]:
     run = jaxpr_scan.unrolled(traced.jaxpr) if jaxpr_scan.knows_places(traced.jaxpr) else None
     if run is not None:
         what = f"{run.times} copies of the same {run.body} operation{'s' if run.body > 1 else ''} in a row"
-        place = jaxpr_scan.where(run.first)
-        begin = f"`{run.first.primitive.name}`{f' at {place}' if place else ''}"
+        lines = _jaxprs.lines_of(run.first)
+        begin = f"`{run.first.primitive.name}`{f' at {place(*lines[-1])}' if lines else ''}"
         remedy = "`jax.lax.fori_loop` or `scan`" if run.chained else "`jax.vmap`: no copy needs another one"
         yield finding(
             "unrolled loop",

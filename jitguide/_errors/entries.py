@@ -1,7 +1,5 @@
 """The error catalogue. It is data, in `catalogue/*.toml`, where code needs no quoting; this reads it."""
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from dataclasses import MISSING, fields
@@ -12,37 +10,14 @@ from jitguide._errors.entry import Entry
 
 # The order decides between entries that match equally well, and it is the order of the error index.
 GROUPS = (
-    "values",
-    "sizes",
-    "leaks",
-    "arguments",
-    "results",
-    "arrays",
-    "loops",
-    "branches",
-    "compiled",
-    "devices",
-    "shardings",
-    "callbacks",
-    "trees",
-    "keys",
-    "versions",
-    "settings",
-    "silent",
-    "silent_types",
-    "silent_tracing",
-    "silent_costs",
-)
+    "values", "sizes", "leaks", "arguments", "results", "arrays", "loops", "branches", "compiled", "devices",
+    "shardings", "callbacks", "trees", "keys", "versions", "settings",
+    "silent", "silent_types", "silent_tracing", "silent_costs",
+)  # fmt: skip
 
 
 @functools.cache
 def catalogue() -> tuple[Entry, ...]:
-    """Return every entry of the error catalogue.
-
-    Example:
-        >>> {entry.key: entry for entry in catalogue()}["item-assignment"].page
-        'reference/at-forms'
-    """
     return tuple(entry for group in GROUPS for entry in entries(group))
 
 
@@ -59,11 +34,5 @@ def _entry(group: str, raw: dict[str, Any]) -> Entry:
             f"catalogue/{group}.toml: the entry {raw.get('key', 'without a key')!r} needs {', '.join(missing)}."
         )
     lists = {name: tuple(value) for name, value in raw.items() if isinstance(value, list)}
-    return Entry(
-        **{
-            **raw,
-            **lists,
-            "examples": tuple(example.strip("\n") for example in raw["examples"]),
-            "fix": raw["fix"].strip("\n"),
-        }
-    )
+    examples = tuple(example.strip("\n") for example in raw["examples"])
+    return Entry(**raw | lists | {"examples": examples, "fix": raw["fix"].strip("\n")})

@@ -17,40 +17,30 @@ class Entry:
     """One thing that goes wrong, with its cause, its fix and what the fix costs.
 
     All code runs after `import jax`, `import jax.numpy as jnp` and `import numpy as np`.
-
-    Attributes:
-        key: Stable name in kebab case.
-        title: What happened, in the words of a user.
-        cause: One sentence.
-        examples: Smallest programs that show it. Each raises `error`; if that is None, each ends in an
-            assertion about what happens silently. None where it takes another machine or installation.
-        fix: Code that does what was meant.
-        cost: What the fix costs, in a sentence.
-        page: Page of the guide, relative to the site.
-        error: Qualified name of the class that is raised, or None if nothing is raised.
-        patterns: Regular expressions; any of them, found in the message, recognises the entry.
-        source: Regular expressions for the failing line of the user's program, without comments and the words
-            of strings. They tell apart phenomena that share a message; an entry without any is the general
-            case.
-        devices: Number of devices that the examples need.
     """
 
-    key: str
-    title: str
-    cause: str
+    key: str  # stable, in kebab case
+    title: str  # what happened, in the words of a user
+    cause: str  # one sentence
+    # The smallest programs that show it. Each raises `error`; if that is None, each ends in an assertion about what
+    # happens silently. None where it takes another machine or installation.
     examples: tuple[str, ...]
-    fix: str
-    cost: str
-    page: str
-    error: str | None = None
-    patterns: tuple[str, ...] = ()
+    fix: str  # code that does what was meant
+    cost: str  # of the fix, in a sentence
+    page: str  # of the guide, relative to the site
+    error: str | None = None  # qualified name of the class that is raised, or None if nothing is raised
+    patterns: tuple[
+        str, ...
+    ] = ()  # regular expressions; any of them, found in the message, recognises the entry
+    # Regular expressions for the failing line of the user's program, without comments and the words of strings. They
+    # tell apart phenomena that share a message; an entry without any is the general case.
     source: tuple[str, ...] = ()
-    devices: int = 1
+    devices: int = 1  # that the examples need
 
     @property
     def example(self) -> str:
         """The first of the examples; "" where the failure needs another machine or installation."""
-        return next(iter(self.examples), "")
+        return self.examples[0] if self.examples else ""
 
 
 @dataclass(frozen=True)

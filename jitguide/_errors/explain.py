@@ -16,9 +16,7 @@ from jitguide._text import ANSI, clean, place
 # A pattern makes a candidate; class and source line rank the candidates. The class weighs more, because one
 # message may be shared by two classes, while a source line is only a hint. An entry that asks for a source
 # line which is not there ranks below the general entry with the same message.
-_CLASS_WEIGHT = 4
-_SOURCE_WEIGHT = 2
-_SOURCE_MISSING = -1
+_CLASS_WEIGHT, _SOURCE_WEIGHT, _SOURCE_MISSING = 4, 2, -1
 _MAX_OTHERS = 4  # more alternatives than a user reads
 
 # Not what a message quotes after "The error was:".
@@ -37,9 +35,8 @@ _TRACEBACK = re.compile(r"(?<!was:\n)^Traceback \(most recent call last\):?", re
 _CHAINED = re.compile(
     r"^(?:The above exception was the direct cause|During handling of the above).*:\s*$", re.MULTILINE
 )
-_WRAPPED = re.compile(
-    r"^(?:[\w.]*\.)?\w+StackTrace: ", re.MULTILINE
-)  # JAX once put its own class around an error
+# JAX once put its own class around an error.
+_WRAPPED = re.compile(r"^(?:[\w.]*\.)?\w+StackTrace: ", re.MULTILINE)
 _BOX = re.compile(r"[│╭╮╰╯❱]|─{2,}")  # Rich draws them around a traceback, and wraps the lines inside
 _LONG_WORD = re.compile(r"(\S{300})\S+")  # numbers or a picture in text: other patterns take long for them
 _LOGGED = re.compile(  # what a launcher or a log puts before each line
@@ -154,12 +151,8 @@ def _by_class(evidence: _Evidence) -> list[Entry]:
 
 def rank(evidence: _Evidence) -> list[Entry]:
     """Return the entries that match `evidence`, best first."""
-    scored = [
-        (score, -place, e)
-        for place, e in enumerate(catalogue())
-        if (score := _score(e, evidence)) is not None
-    ]
-    return [entry for _, _, entry in sorted(scored, key=lambda item: item[:2], reverse=True)]
+    scored = [(score, e) for e in catalogue() if (score := _score(e, evidence)) is not None]
+    return [entry for _, entry in sorted(scored, key=lambda item: -item[0])]  # equal ones stay in order
 
 
 def _score(entry: Entry, evidence: _Evidence) -> float | None:
@@ -276,12 +269,7 @@ def _computed(match: re.Match[str]) -> str:
 
 
 def _wrong_type(given: object) -> str:
+    what = f"an exception or a text, not {type(given).__name__}."
     if isinstance(given, type) and issubclass(given, BaseException):
-        return (
-            f"explain takes an exception, not its class {given.__name__}: the message decides. "
-            "Pass the exception that you caught, or the text of the traceback."
-        )
-    return (
-        f"explain takes an exception or a text, not {type(given).__name__}. "
-        "Pass the exception that you caught, or the text of the traceback."
-    )
+        what = f"an exception, not its class {given.__name__}: the message decides."
+    return f"explain takes {what} Pass the exception that you caught, or the text of the traceback."

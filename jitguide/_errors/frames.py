@@ -1,7 +1,5 @@
 """Which line of the user's own source an exception came from."""
 
-from __future__ import annotations
-
 import linecache
 import re
 import sys
@@ -14,28 +12,22 @@ from jitguide._text import in_cell
 
 # Frames of these packages are how an error arose, not where the user can fix it.
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
+_OWN_DIRECTORY = str(PurePath(__file__).parent)
 _LIBRARIES = frozenset({"jax", "jaxlib", "numpy"}) | sys.stdlib_module_names
 
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line of source with the part that failed.
+    """A line of source with the part that failed."""
 
-    Attributes:
-        file: Name of the file without its directory, or "<cell>" in a notebook.
-        number: Line number, from 1.
-        function: Name of the enclosing function, or "<module>".
-        text: The line without its indentation.
-        start: Index in `text` where the failing part begins, None where Python does not know it.
-        end: Index in `text` after the failing part.
-    """
-
-    file: str
-    number: int
-    function: str
-    text: str
-    start: int | None = None
-    end: int | None = None
+    file: str  # its name without the directory, or "<cell>" in a notebook
+    number: int  # from 1
+    function: str  # name of the enclosing function, or "<module>"
+    text: str  # the line without its indentation
+    start: int | None = (
+        None  # index in `text` where the failing part begins, None where Python does not know it
+    )
+    end: int | None = None  # index after it
 
     def __str__(self) -> str:
         place = "" if self.function == "<module>" else f", in {self.function}"
@@ -48,10 +40,7 @@ class SourceLine:
 def user_line(error: BaseException) -> SourceLine | None:
     """Return the innermost line of `error`'s traceback that is yours: not in an installed package.
 
-    If all are, it is the innermost outside JAX, NumPy and the standard library.
-
-    Returns:
-        None if the traceback has no such line or its source is not at hand.
+    If all are, it is the innermost outside JAX, NumPy and the standard library; None without it or its source.
     """
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     summaries = traceback.extract_tb(error.__traceback__)
@@ -65,9 +54,6 @@ def _in_library(frame: FrameType) -> bool:
     return module.partition(".")[0] in _LIBRARIES or frame.f_code.co_filename.startswith(_OWN_DIRECTORY)
 
 
-_OWN_DIRECTORY = str(PurePath(__file__).parent)
-
-
 def _source_line(summary: traceback.FrameSummary) -> SourceLine | None:
     number = summary.lineno or 0
     raw = linecache.getline(summary.filename, number).rstrip("\n")
@@ -79,14 +65,10 @@ def _source_line(summary: traceback.FrameSummary) -> SourceLine | None:
         indent = len(raw) - len(raw.lstrip())
         # Columns count bytes of UTF-8; a part that goes on below is marked to the end of its first line.
         stop = summary.end_colno if summary.end_lineno == number else len(raw.encode())
-        start, end = (_characters(raw, column) - indent for column in (summary.colno, stop))
+        before = (raw.encode()[:column].decode(errors="replace") for column in (summary.colno, stop))
+        start, end = (len(part) - indent for part in before)
     return SourceLine(_file_name(summary.filename), number, summary.name, text, start, end)
 
 
-def _characters(line: str, column: int) -> int:
-    return len(line.encode()[:column].decode(errors="replace"))
-
-
 def _file_name(path: str) -> str:
-    pure = PurePath(path)
-    return "<cell>" if in_cell(path) else pure.name
+    return "<cell>" if in_cell(path) else PurePath(path).name

@@ -19,7 +19,7 @@ from jitguide._text import clean, first_sentence
 
 # Options of JAX that change what a program computes, or how fast, with their defaults: only departures are
 # reported. The list is fixed because JAX has no public way to ask for a default.
-_JAX_DEFAULTS: Mapping[str, Any] = {
+_JAX_DEFAULTS: dict[str, Any] = {
     "jax_check_tracer_leaks": False,
     "jax_compiler_enable_remat_pass": True,
     "jax_cpu_enable_async_dispatch": True,
@@ -144,6 +144,7 @@ def device_report() -> DeviceReport:
         (True, True)
     """
     found, precision = _backend(), jax.config.jax_default_matmul_precision
+    cache_on = _jax.setting("jax_enable_compilation_cache", True)
     return DeviceReport(
         jax=jax.__version__,
         jaxlib=getattr(jaxlib, "__version__", "unknown"),
@@ -154,9 +155,7 @@ def device_report() -> DeviceReport:
         x64=bool(jax.config.jax_enable_x64),
         matmul_precision=None if precision is None else str(precision),
         settings=(*_changed_options(), *_environment(os.environ)),
-        compilation_cache=bool(
-            _jax.setting("jax_compilation_cache_dir") and _jax.setting("jax_enable_compilation_cache", True)
-        ),
+        compilation_cache=bool(_jax.setting("jax_compilation_cache_dir") and cache_on),
         load=_load(),
         **found,
     )
@@ -170,17 +169,14 @@ def _backend() -> dict[str, Any]:
         reason = first_sentence(clean(str(error))) or type(error).__name__
         reason = reason if reason.endswith((".", "!", "?")) else f"{reason}."
         problem = f"JAX could not start a device: {reason} Check JAX_PLATFORMS and the installed plug-in."
-        return dict.fromkeys(("platform", "device_kind", "device_memory")) | {
-            "device_count": 0,
-            "problem": problem,
-        }
+        unknown = dict.fromkeys(("platform", "device_kind", "device_memory"))
+        return unknown | {"device_count": 0, "problem": problem}
     first = devices[0]
     return {
         "platform": first.platform,
         "device_kind": first.device_kind,
         "device_count": len(devices),
         "device_memory": memory_limit(first),
-        "problem": None,
     }
 
 
@@ -194,13 +190,9 @@ def memory_limit(device: Any) -> int | None:
 
 
 def _changed_options() -> list[tuple[str, str]]:
-    known = {**_JAX_DEFAULTS, **_EFFORT_DEFAULTS}
-    pairs = [(name, _jax.setting(name, default), default) for name, default in known.items()]
-    return [
-        (name, _public(str(value)))
-        for name, value, default in pairs
-        if value != default and getattr(value, "name", value) != default
-    ]
+    known = (_JAX_DEFAULTS | _EFFORT_DEFAULTS).items()
+    found = ((name, _jax.setting(name, default), default) for name, default in known)
+    return [(n, _public(str(v))) for n, v, default in found if default not in (v, getattr(v, "name", v))]
 
 
 def _environment(variables: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -26,8 +26,7 @@ _MATMUL_TYPES = ("float32", "bfloat16")
 # A ceiling is the best of short bursts: other programs only ever make a burst slower, and on a shared machine
 # the median was half of the best.
 _BURST_SECONDS = 0.01
-_QUICK_BURSTS = 2
-_THOROUGH_BURSTS = 15
+_QUICK_BURSTS, _THOROUGH_BURSTS = 2, 15
 # Everything is measured this often, some time apart, because the best of one moment may be half that of another.
 _PASSES = 3
 _LARGEST_SHARE = 1 / 16  # of the device's memory for one array; two functions with two arrays each are alive
@@ -119,16 +118,9 @@ def rate(per_second: float, unit: str) -> str:
 
 
 def rates(low: float, high: float, unit: str) -> str:
-    """Return a range of rates, the unit said once where both have the same.
-
-    Example:
-        >>> rates(1.8e11, 4.7e11, "FLOP/s"), rates(9e11, 1.2e12, "FLOP/s"), rates(2e9, 2.01e9, "B/s")
-        ('180–470 GFLOP/s', '900 GFLOP/s – 1.2 TFLOP/s', '2 GB/s')
-    """
-    (first, prefix), (second, other) = (rate(x, unit).split(" ") for x in (low, high))
-    if (first, prefix) == (second, other):
-        return f"{second} {other}"
-    return f"{first}–{second} {other}" if prefix == other else f"{first} {prefix} – {second} {other}"
+    """Return a range of rates, or one rate where both read the same."""
+    first, second = rate(low, unit), rate(high, unit)
+    return first if first == second else _display.span(first, second)
 
 
 def peaks(*, quick: bool = True) -> Peaks:
@@ -193,17 +185,12 @@ def _measure(device: Any, quick: bool) -> Peaks:
             for _ in range(_PASSES)
         ]
     copies, matmuls = (zip(*kind, strict=True) for kind in zip(*passes, strict=True))
-    return Peaks(device.device_kind, tuple(map(_best_copy, copies)), tuple(map(_best_matmul, matmuls)))
+    return Peaks(device.device_kind, tuple(map(_best, copies)), tuple(map(_best, matmuls)))
 
 
-def _best_copy(found: Sequence[CopyPeak]) -> CopyPeak:
-    best = max(found, key=lambda c: c.bytes_per_second)
-    return replace(best, lowest=min(c.lowest for c in found))
-
-
-def _best_matmul(found: Sequence[MatmulPeak]) -> MatmulPeak:
-    best = max(found, key=lambda m: m.flops_per_second)
-    return replace(best, lowest=min(m.lowest for m in found))
+def _best(found: Sequence[Any]) -> Any:
+    """Return the best of several passes, whose `lowest` is each its own rate, with the lowest of all."""
+    return replace(max(found, key=lambda one: one.lowest), lowest=min(one.lowest for one in found))
 
 
 def _fits(nbytes: int, device: Any) -> bool:
@@ -237,7 +224,7 @@ def _copy_peak(nbytes: int, bursts: int) -> CopyPeak:
     scale = jax.jit(lambda source, _: source * 1.5, donate_argnums=1, keep_unused=True)
     steps = (copier(nbytes), _into_donated(scale, (nbytes // 4,), "float32"))
     best = min(best_seconds(step, bursts) for step in steps)
-    return CopyPeak(working_set=2 * nbytes, bytes_per_second=2 * nbytes / best, lowest=2 * nbytes / best)
+    return CopyPeak(2 * nbytes, 2 * nbytes / best, 2 * nbytes / best)
 
 
 def _matmul_peak(dtype: str, sizes: tuple[int, ...], bursts: int) -> MatmulPeak:

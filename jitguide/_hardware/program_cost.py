@@ -1,7 +1,5 @@
 """The device of a compiled function, and the bytes of its arguments and results."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any
@@ -19,10 +17,7 @@ _FEW_CALLS = 20
 def why_no_ceiling(hlo: str, seconds: float, nothing: float) -> str:
     """Return why no ceiling can be named, in a few words; nothing where one can.
 
-    Args:
-        hlo: The optimized HLO of the function.
-        seconds: Those of a call.
-        nothing: Seconds of a call that does nothing.
+    `hlo` is the optimized HLO, and `nothing` are the seconds of a call that does nothing.
     """
     if seconds < _FEW_CALLS * nothing:
         return f"call overhead: under {_FEW_CALLS} empty calls"

@@ -10,7 +10,7 @@ import jax
 
 from jitguide import _display
 from jitguide._arguments import Arguments, copies, donates_any, refuse_deleted, refuse_tracing
-from jitguide._callables import hint_at_static, jitted_in, peeled, require_function, through, unwatched
+from jitguide._callables import hint_at_static, jitted_in, reached, require_function, through
 from jitguide._hardware import program_cost
 from jitguide._hardware.peaks import CopyPeak, MatmulPeak, copier, peaks, rate, rates
 from jitguide._jax import compiled_text, cost_analysis, has_loop
@@ -99,33 +99,30 @@ class Roofline(_display.Displayed, _display.AsData):
             return None
         return "memory" if self.bandwidth_fraction >= self.flops_fraction else "arithmetic"
 
-    def _headline(self) -> str:
-        r = self.copy_ratio
-        value, low, high = (_display.significant(x) for x in (r.value, r.low, r.high))
-        return f"takes {value}× the time of copying the same bytes ({low}–{high})"
-
     def _rows(self) -> list[tuple[str, str, str]]:
         copy, matmul = self.copy_peak, self.matmul_peak
         of_copy = rates(copy.lowest, copy.bytes_per_second, "B/s")
         of_copy += f" ({_display.size(copy.working_set)} copied)"
         of_matmul = rates(matmul.lowest, matmul.flops_per_second, "FLOP/s") if matmul else ""
         of_matmul += f" ({matmul.dtype} matmul)" if matmul else ""
-        passes = (
-            "" if self.passes is None else f"{_display.significant(self.passes)} passes over bytes in and out"
-        )
+        passes = _MISSING
+        if self.passes is not None:
+            passes = f"{_display.significant(self.passes)} passes over bytes in and out"
         what, _, why = self.no_ceiling.partition(": ")
         operations = _MISSING if self.flops is None else rate(self.flops, "FLOP")
         return [
             ("time of a call", _display.duration(self.seconds), ""),
             ("bytes in and out", _display.size(self.bytes_moved), _percent(self.bandwidth_fraction, of_copy)),
-            ("bytes accessed", _display.size(self.bytes_accessed), passes or _MISSING),
+            ("bytes accessed", _display.size(self.bytes_accessed), passes),
             ("operations", operations, _percent(self.flops_fraction, of_matmul)),
             ("nearer ceiling", self.bound_by or what or _MISSING, why),
         ]
 
     def _table(self) -> _display.Table:
-        header = ["what", "amount", "against"]
-        return _display.Table(header, self._rows(), title=self._headline(), notes=self.notes, fit=True)
+        ratio, header = self.copy_ratio, ["what", "amount", "against"]
+        value, low, high = (_display.significant(x) for x in (ratio.value, ratio.low, ratio.high))
+        title = f"takes {value}× the time of copying the same bytes ({low}–{high})"
+        return _display.Table(header, self._rows(), title=title, notes=self.notes, fit=True)
 
 
 def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
@@ -160,11 +157,11 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
         (1048576, 1048576)
     """
     require_function("roofline(fn, ...)", fn)
-    inner, bound, named = peeled(fn) if jitted_in(fn) is not None else (jax.jit(unwatched(fn)), (), {})
+    inner, bound, named = reached(fn)
     args, kwargs = (*bound, *args), {**named, **kwargs}
     _refuse_arguments((args, kwargs))
     with jax.disable_jit(False):
-        return _measured(inner, args, kwargs)
+        return _measured(jax.jit(inner) if jitted_in(inner) is None else inner, args, kwargs)
 
 
 def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roofline:

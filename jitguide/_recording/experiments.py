@@ -1,7 +1,5 @@
 """What a recording measures: small functions whose times tell machines apart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,10 +18,9 @@ from jitguide._timing.comparison import Comparison
 from jitguide._timing.phases import phases
 from jitguide._timing.scaling import scaling
 from jitguide._timing.statistics import Ratio
-from jitguide.demos.elementwise import polynomial, selu
-from jitguide.demos.loops import simulate, simulate_in_one, spring_step
 
 _CALLS, _STEPS, _REPEATS = 100, 50, 20
+_State = tuple[Any, Any]  # position and velocity
 _SIZES = [10**n for n in range(1, 8)]
 # Elements of the fused functions' argument: 16 MiB on a CPU, and on an accelerator more than its caches hold.
 _LARGE_CPU, _LARGE = 2**22, 2**26
@@ -31,17 +28,11 @@ _LARGE_CPU, _LARGE = 2**22, 2**26
 
 @dataclass(frozen=True)
 class Effort:
-    """How much time to spend.
+    """How much time to spend."""
 
-    Attributes:
-        budget: Seconds for each variant of a comparison.
-        compiles: How often each function is compiled.
-        quick: Whether the ceilings are measured quickly.
-    """
-
-    budget: float
-    compiles: int
-    quick: bool
+    budget: float  # seconds for each variant of a comparison
+    compiles: int  # how often each function is compiled
+    quick: bool  # whether the ceilings are measured quickly
 
 
 QUICK = Effort(0.15, 1, quick=True)
@@ -50,22 +41,15 @@ THOROUGH = Effort(1.0, 5, quick=False)
 
 @dataclass(frozen=True)
 class Row(AsData):
-    """One measured number.
+    """One measured number."""
 
-    Attributes:
-        group: The question that it answers.
-        what: What was measured.
-        unit: "speedup", "ratio", "s", "B/s", "FLOP/s" or "runs".
-        value: The number.
-        low: Lower end: of the 95 % interval of a ratio, of the middle 80 % of times, of several passes.
-        high: Upper end.
-    """
-
-    group: str
-    what: str
-    unit: str
+    group: str  # the question that it answers
+    what: str  # what was measured
+    unit: str  # "speedup", "ratio", "s", "B/s", "FLOP/s" or "runs"
     value: float
-    low: float | None = None
+    low: float | None = (
+        None  # end of the 95 % interval of a ratio, of the middle 80 % of times, of several passes
+    )
     high: float | None = None
 
 
@@ -87,6 +71,23 @@ def calls(effort: Effort) -> Iterator[Row]:
         timing = found[name]
         low, mid, high = (seconds / count for seconds in (timing.low, timing.median, timing.high))
         yield Row("What does a call cost?", what, "s", mid, low, high)
+
+
+def polynomial(x: Any) -> Any:
+    """Return the start of the exponential series, up to x⁷/5040, by Horner's rule; of a NumPy array too.
+
+    Seven multiplications and seven additions: run one by one, each reads and writes a whole array.
+    """
+    total = x * (1 / 5040) + (1 / 720)
+    for factorial in (120, 24, 6, 2, 1, 1):
+        total = total * x + 1 / factorial
+    return total
+
+
+def selu(x: jax.Array) -> jax.Array:
+    """Return the scaled exponential linear unit, with the constants of Klambauer et al. (2017) to six digits."""
+    scale, alpha = 1.050701, 1.673263
+    return scale * jnp.where(x > 0, x, alpha * (jnp.exp(x) - 1))
 
 
 def softmax(x: jax.Array) -> jax.Array:
@@ -117,12 +118,30 @@ def fusion(effort: Effort) -> Iterator[Row]:
         yield _ratio("What does jit gain on large arrays?", name, gain)
 
 
+def _spring_step(state: _State, dt: float = 0.01) -> _State:
+    """Return position and velocity of a stiffening spring one time step later (semi-implicit Euler)."""
+    position, velocity = state
+    velocity = velocity - dt * (position + position * position * position)
+    position = position + dt * velocity
+    return position, velocity
+
+
+def _simulate(state: _State, step: Callable[[_State], _State] = _spring_step) -> _State:
+    for _ in range(_STEPS):
+        state = step(state)
+    return state
+
+
+def _simulate_in_one(state: _State) -> Any:
+    return jax.lax.fori_loop(0, _STEPS, lambda _, current: _spring_step(current), state)
+
+
 def ladder(effort: Effort) -> Iterator[Row]:
     """Compare an ODE solved step by step, with a jitted step, and in one jitted loop."""
     variants = {
-        "eager": partial(simulate, steps=_STEPS),
-        "step": partial(simulate, steps=_STEPS, step=jax.jit(spring_step)),
-        "loop": jax.jit(partial(simulate_in_one, steps=_STEPS)),
+        "eager": _simulate,
+        "step": partial(_simulate, step=jax.jit(_spring_step)),
+        "loop": jax.jit(_simulate_in_one),
     }
     found = compare(variants, (jnp.ones(1000), jnp.zeros(1000)), budget=effort.budget)
     group = "How much to jit, in an ODE of 50 steps?"
@@ -160,7 +179,7 @@ def compiling(effort: Effort) -> Iterator[Row]:
     cases: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         "polynomial": (polynomial, (jnp.ones(1000),)),
         "gradient of 4 layers": (jax.grad(_loss), (weights, jnp.ones((32, 64)))),
-        "loop of 50 steps": (partial(simulate_in_one, steps=_STEPS), ((jnp.ones(8), jnp.zeros(8)),)),
+        "loop of 50 steps": (_simulate_in_one, ((jnp.ones(8), jnp.zeros(8)),)),
     }
     for name, (fn, args) in cases.items():
         found = [phases(jax.jit(fn), *args) for _ in range(effort.compiles)]

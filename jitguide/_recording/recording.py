@@ -68,9 +68,8 @@ class Recording(AsData):
         if missing := [field.name for field in fields(cls) if field.name not in data]:
             raise ValueError(f"The recording lacks {', '.join(missing)}. {_AGAIN}")
         machine = data["machine"]
-        if unknown := [
-            key for key in _PROVENANCE if not isinstance(machine, dict) or machine.get(key) is None
-        ]:
+        told = machine if isinstance(machine, dict) else {}
+        if unknown := [key for key in _PROVENANCE if told.get(key) is None]:
             raise ValueError(f"The recording doesn't say on what it was made: {', '.join(unknown)}. {_AGAIN}")
         rows = tuple(map(_row, data["rows"] or [None]))
         return cls(**{field.name: data[field.name] for field in fields(cls)} | {"rows": rows})
@@ -86,9 +85,8 @@ def _row(data: Any) -> Row:
     try:
         row = Row(**data)
     except TypeError:
-        raise ValueError(
-            f"A row of the recording has other fields than a row has: {data!r:.80}. {_AGAIN}"
-        ) from None
+        text = f"A row of the recording has other fields than a row has: {data!r:.80}. {_AGAIN}"
+        raise ValueError(text) from None
     bounds = [n for n in (row.low, row.high) if n is not None]
     if row.unit not in _UNITS or not all(isinstance(n, (int, float)) for n in (row.value, *bounds)):
         raise ValueError(f"A row of the recording has an unknown unit, or no numbers: {data!r:.80}. {_AGAIN}")
@@ -117,20 +115,13 @@ class SideBySide:
 
     def _tables(self) -> list[Table]:
         found = [{(row.group, row.what): row for row in one.rows} for one in self.recordings]
-        groups: dict[str, list[str]] = {}
-        for one in self.recordings:
-            for row in one.rows:
-                if row.what not in groups.setdefault(row.group, []):
-                    groups[row.group].append(row.what)
-        names = [one.name for one in self.recordings]
-        columns = range(1, len(names) + 1)
+        groups: dict[str, dict[str, list[str]]] = {}
+        for group, what in (place for rows in found for place in rows):
+            groups.setdefault(group, {})[what] = [_shown(rows.get((group, what))) for rows in found]
+        header = ["measured", *(one.name for one in self.recordings)]
+        columns = range(1, len(header))
         return [
-            Table(
-                ["measured", *names],
-                [[what, *(_shown(rows.get((group, what))) for rows in found)] for what in members],
-                numeric=columns,
-                title=group,
-            )
+            Table(header, [[what, *cells] for what, cells in members.items()], numeric=columns, title=group)
             for group, members in groups.items()
         ]
 

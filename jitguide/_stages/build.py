@@ -1,10 +1,7 @@
 """From a function and its arguments to a `Stages` result."""
 
-from __future__ import annotations
-
-import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -13,8 +10,7 @@ from jitguide import _jax, _jaxprs
 from jitguide._callables import hint_at_static
 from jitguide._stages import compiled_info, link_hlo, outcomes, source, stablehlo
 from jitguide._stages import jaxpr as jaxpr_text
-from jitguide._stages.hlo import BOOKKEEPING, Instruction, Module, ordered
-from jitguide._stages.liveness import live_equations
+from jitguide._stages.hlo import BOOKKEEPING, Module, ordered
 from jitguide._stages.model import Line, Stage
 from jitguide._stages.result import Stages
 from jitguide._stages.tags import Nodes, Tagger, replay, tags, untag_names, works
@@ -53,10 +49,7 @@ def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         memory=_jax.memory_analysis(compiled),
         constants=compiled_info.constants(traced.jaxpr),
         donated=compiled_info.donated(traced),
-        notes=(
-            *_banners(program, found),
-            *compiled_info.notes(found.loops, shown, found.devices),
-        ),
+        notes=(*_banners(program, found), *compiled_info.notes(found.loops, shown, found.devices)),
     )
 
 
@@ -95,38 +88,29 @@ def _tagged(jitted: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, A
             return None
     except Exception:  # undocumented parts of JAX failed; the program itself is lowered again, without tags
         return None
-    return Program(tagged, Nodes(tagged, top, tagger.sites, live_equations), lowered, True)
+    return Program(tagged, Nodes(tagged, top, tagger.sites), lowered, True)
 
 
 def _plain(traced: Any) -> Program:
     tagger = Tagger(mark=False)
     _, top = tagger.jaxpr(traced.jaxpr)
-    return Program(
-        traced.jaxpr, Nodes(traced.jaxpr, top, tagger.sites, live_equations), traced.lower(), False
-    )
+    return Program(traced.jaxpr, Nodes(traced.jaxpr, top, tagger.sites), traced.lower(), False)
 
 
-@contextlib.contextmanager
-def _labels_in_cache_key() -> Iterator[None]:
-    """Keep the persistent cache from answering with an equal executable under other labels.
+def _compile(lowered: Any) -> Any:
+    """Compile, and keep the persistent cache from answering with an equal executable under other labels.
 
     Its key leaves labels out unless this flag is set.
     """
     flag = "jax_compilation_cache_include_metadata_in_key"
     before = _jax.setting(flag)
     if before is None or before:
-        yield
-        return
+        return lowered.compile()
     jax.config.update(flag, True)
     try:
-        yield
+        return lowered.compile()
     finally:
         jax.config.update(flag, before)
-
-
-def _compile(lowered: Any) -> Any:
-    with _labels_in_cache_key():
-        return lowered.compile()
 
 
 @dataclasses.dataclass
@@ -149,7 +133,7 @@ def _link(program: Program, hlo: str, shown: source.Shown) -> Links:
     ops, module = stablehlo.read(debug), Module(hlo)
     if program.tagged:
         stablehlo.link(ops, nodes)
-        link_hlo.link(module, link_hlo.by_tag(nodes), stablehlo.emitted(ops), nodes)
+        link_hlo.link(module, stablehlo.emitted(ops), nodes)
         rows = jaxpr_text.jaxpr_lines(program.jaxpr, nodes.find)
     else:
         rows = [Line(row) for row in str(_jaxprs.open_jaxpr(program.jaxpr)).splitlines()]
@@ -198,17 +182,10 @@ def _hlo_lines(module: Module) -> list[Line]:
             rows.append(Line(text, block=computation))
             continue
         op = "" if text.endswith(":") else instruction.opcode
-        link, note = instruction.link, _note(instruction)
-        rows.append(Line(text, instruction.equations, link, op=op, note=note, block=computation))
+        by_xla = "" if instruction.equations else "made by XLA"
+        note = {"parameter": "argument", "constant": "constant"}.get(instruction.opcode, by_xla)
+        rows.append(Line(text, instruction.equations, instruction.link, op=op, note=note, block=computation))
     return rows
-
-
-def _note(instruction: Instruction) -> str:
-    if instruction.opcode == "parameter":
-        return "argument"
-    if instruction.opcode == "constant":
-        return "constant"
-    return "" if instruction.equations else "made by XLA"
 
 
 def _operations(nodes: Nodes, found: Links) -> dict[str, int | None]:

@@ -1,7 +1,6 @@
 """Name, constants and donated arguments of a compiled function, and notes on its result."""
 
-from __future__ import annotations
-
+import re
 from typing import Any
 
 import jax
@@ -26,22 +25,13 @@ def constants(jaxpr: Any) -> tuple[Constant, ...]:
 
 
 def short_type(value: Any) -> str:
-    """Return the type of an array in the way jaxprs write it.
-
-    Example:
-        >>> short_type(np.zeros((2, 3), np.float32))
-        'f32[2,3]'
-    """
-    name = str(getattr(value, "dtype", type(value).__name__))
-    for long, short in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c")):
-        if name.startswith(long):
-            name = short + name[len(long) :]
-            break
+    """Return the type of an array in the way jaxprs write it, such as `f32[2,3]`."""
+    short = {"bfloat": "bf", "float": "f", "uint": "u", "int": "i", "complex": "c"}
+    name = re.sub(r"^[a-z]+(?=\d)", lambda m: short.get(m[0], m[0]), str(value.dtype))
     return f"{name}[{','.join(map(str, np.shape(value)))}]"
 
 
 def donated(traced: Any) -> tuple[str, ...]:
-    """Return the names of the donated arguments."""
     leaves = jax.tree.leaves(getattr(traced, "args_info", ()), is_leaf=lambda x: hasattr(x, "donated"))
     names = _jaxprs.argument_names(traced.jaxpr, len(leaves))
     return tuple(n for n, leaf in zip(names, leaves, strict=True) if getattr(leaf, "donated", False))

@@ -1,7 +1,5 @@
 """How two `Stages` results differ: their texts line by line, and how often each operation occurs."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import re
@@ -44,10 +42,8 @@ class StagesDiff(AsData):
 
     def __repr__(self) -> str:
         counts = self._counts()
-        blocks = [
-            f"stages: {self.names[0]} (-) and {self.names[1]} (+)",
-            counts.text() if counts.rows else "",
-        ]
+        title = f"stages: {self.names[0]} (-) and {self.names[1]} (+)"
+        blocks = [title, counts.text() if counts.rows else ""]
         for name in NAMES:
             body = [f"{sign} {text}".rstrip() for sign, text in self._shown(name)] or [self._same(name)]
             blocks.append("\n".join([TITLES[name], *body]))
@@ -106,12 +102,12 @@ def diff(first: Any, second: Any) -> StagesDiff:
         (first.name, second.name),
         {name: _lines(*pair) for name, pair in pairs.items()},
         {name: _operations(*pair) for name, pair in pairs.items()},
-        tuple(name for name, pair in pairs.items() if any(_is_cut(stage) for stage in pair)),
+        tuple(name for name in ("stablehlo", "hlo") if any(map(_is_cut, pairs[name]))),
     )
 
 
 def _is_cut(stage: Stage) -> bool:
-    return stage.name in ("stablehlo", "hlo") and any(_CUT.search(line.text) for line in stage.lines)
+    return any(_CUT.search(line.text) for line in stage.lines)
 
 
 def _lines(before: Stage, after: Stage) -> tuple[tuple[str, str], ...]:
@@ -135,7 +131,8 @@ def _lines(before: Stage, after: Stage) -> tuple[tuple[str, str], ...]:
 def _matcher(before: Stage, after: Stage) -> difflib.SequenceMatcher[str]:
     """Return what aligns the lines: blind to numbers in names, but not to what the names stand for."""
     of_reader = before.name == "source"  # the numbers in it are the user's own
-    old, new = ([_key(line.text, of_reader) for line in stage.lines] for stage in (before, after))
+    texts = ([line.text.rstrip() for line in stage.lines] for stage in (before, after))
+    old, new = (rows if of_reader else [_NUMBERED.sub("", row).rstrip() for row in rows] for rows in texts)
     while True:
         matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
         pairs = [(i + n, j + n) for i, j, size in matcher.get_matching_blocks() for n in range(size)]
@@ -145,10 +142,6 @@ def _matcher(before: Stage, after: Stage) -> difflib.SequenceMatcher[str]:
             return matcher
         for i, j in unlike:
             old[i], new[j] = f"- {i}", f"+ {j}"  # equal to no other line
-
-
-def _key(text: str, of_reader: bool) -> str:
-    return text.rstrip() if of_reader else _NUMBERED.sub("", text).rstrip()
 
 
 def _renamed(old: Line, new: Line, forward: _Names, backward: _Names) -> bool:

@@ -1,7 +1,5 @@
 """The optimized HLO text: computations and instructions without metadata, in the order they are shown."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterator
@@ -66,7 +64,6 @@ class Module:
         self.reducers = {n: r for n in self.computations if (r := self._reducer(n))}
 
     def instructions(self) -> Iterator[Instruction]:
-        """Yield every instruction of every computation."""
         for computation in self.computations.values():
             yield from computation.values()
 
@@ -132,17 +129,11 @@ def _instruction(name: str, computation: str, root: bool, rest: str) -> Instruct
         for match in _CALLED.finditer(attributes)
         for part in (match[2] or match[3]).split(",")
     ]
+    kind, name_of_op = _LAYOUT.sub("", rest[:type_end]), op_name[1] if op_name else ""
+    operands = tuple(_REFERENCE.findall(inside)) if opcode not in ("constant", "parameter") else ()
+    inside = _LAYOUT.sub("", inside.replace("%", ""))
     return Instruction(
-        name,
-        computation,
-        root,
-        _LAYOUT.sub("", rest[:type_end]),
-        opcode,
-        tuple(_REFERENCE.findall(inside)) if opcode not in ("constant", "parameter") else (),
-        _LAYOUT.sub("", inside.replace("%", "")),
-        attributes,
-        op_name[1] if op_name else "",
-        tuple(called),
+        name, computation, root, kind, opcode, operands, inside, attributes, name_of_op, tuple(called)
     )
 
 
@@ -184,20 +175,17 @@ def _body(
     for instruction in module.computations[name].values():
         if instruction.name in names:
             continue
-        shown = [(role, c) for role, c in instruction.called if c not in module.reducers]
         yield pad + _text(module, instruction, names), instruction, name
-        for role, computation in shown:
-            inner = _names(module, instruction, computation, names) if role == "calls" else {}
-            if role != "calls":
+        for role, computation in instruction.called:
+            if computation in module.reducers:
+                continue
+            if role == "calls":  # a fusion
+                pairs = zip(module.parameters(computation), instruction.operands, strict=False)
+                inner = {p.name: names.get(operand, operand) for p, operand in pairs}
+                yield from _body(module, computation, depth + 1, inner)
+            else:
                 yield f"{pad}  {role}:", instruction, name
-            yield from _body(module, computation, depth + (1 if role == "calls" else 2), inner)
-
-
-def _names(
-    module: Module, instruction: Instruction, computation: str, names: dict[str, str]
-) -> dict[str, str]:
-    parameters = module.parameters(computation)
-    return {p.name: names.get(o, o) for p, o in zip(parameters, instruction.operands, strict=False)}
+                yield from _body(module, computation, depth + 2, {})
 
 
 def _text(module: Module, instruction: Instruction, names: dict[str, str]) -> str:

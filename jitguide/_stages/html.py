@@ -6,8 +6,6 @@ equations in `data-eq`, and those that contain them in `data-in`, for a page's s
 Where a viewer drops the style, as Jupyter does in a notebook from elsewhere, the lines are plain `pre`.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +23,11 @@ _FADED = {"folded", "merged", "moves data"}
 _TAGS = {"d": "s", "f": "u"}  # struck through, underlined with dots
 _MOST = 500  # lines of one text in a view; a browser slows down beyond some thousands of elements
 _LONG = {True: 10, False: 40}  # lines of a library's body, and of any body, beyond which it is folded
+_LEGEND = (
+    '<p class="jgs-k">Numbers: the source line. ~ and a dashed edge: no label of its own, deduced from '
+    "what uses it. Grey: a constant, or made by XLA. <s>Struck</s>: not in the StableHLO. "
+    "<u>Dotted</u>: not found under its own name in the optimized code.</p>"
+)
 
 
 def columns(stages: Any, names: Sequence[str]) -> str:
@@ -33,12 +36,11 @@ def columns(stages: Any, names: Sequence[str]) -> str:
     shown = [number for number, line in enumerate(stages.source.lines, 1) if line.equations]
     targets = set(shown) if "source" in names else set()
     parts = [_column(stages, getattr(stages, name), view, targets) for name in names]
-    below = [*counts(stages), *stages.notes]
-    text = "".join(f"<p>{escape(note)}</p>" for note in below)
+    text = "".join(f"<p>{escape(note)}</p>" for note in (*counts(stages), *stages.notes))
     return (
         f'{style("_stages/view.css")}<style>{"".join(_rules(view, shown))}</style><div class="jgs" id="{view}">'
         f"<p><strong>stages of {escape(stages.name)}</strong></p>"
-        f'<div class="jgs-cols" style="--n:{len(names)}">{"".join(parts)}</div>{_legend()}{text}</div>'
+        f'<div class="jgs-cols" style="--n:{len(names)}">{"".join(parts)}</div>{_LEGEND}{text}</div>'
     )
 
 
@@ -152,11 +154,3 @@ def _data(stages: Any, line: Line) -> str:
 
 def _ids(numbers: Iterable[int]) -> str:
     return " ".join(map(str, sorted(numbers)))
-
-
-def _legend() -> str:
-    return (
-        '<p class="jgs-k">Numbers: the source line. ~ and a dashed edge: no label of its own, deduced from '
-        "what uses it. Grey: a constant, or made by XLA. <s>Struck</s>: not in the StableHLO. "
-        "<u>Dotted</u>: not found under its own name in the optimized code.</p>"
-    )

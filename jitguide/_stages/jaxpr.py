@@ -1,7 +1,5 @@
 """The jaxpr as text, one line after the other, each with its equations."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any
@@ -15,13 +13,9 @@ _OPERATION = re.compile(r"= ([\w.\-]+)")
 
 
 def jaxpr_lines(tagged: Any, find: Callable[[tuple[int, ...]], frozenset[int]]) -> list[Line]:
-    """Return the lines of a tagged jaxpr, printed by JAX and stripped of the tags.
+    """Return the lines of a tagged jaxpr, printed by JAX and stripped of the tags; `find` gives the equations of a tag.
 
     An equation that JAX prints on several lines owns them all, up to the body that it contains.
-
-    Args:
-        tagged: The jaxpr with its tags.
-        find: Gives the equations of a tag.
     """
     text = text_of(tagged) or ""
     lines: list[Line] = []
@@ -39,14 +33,11 @@ def jaxpr_lines(tagged: Any, find: Callable[[tuple[int, ...]], frozenset[int]]) 
             operation = _OPERATION.search(row)
             lines.append(_line(row, equations, operation[1] if operation else ""))
             continue
-        while unfinished and not _belongs(row, indent, unfinished[-1][0]):
+        deepest = indent if row.lstrip().startswith("]") else indent - 1  # of what the row can be a part of
+        while unfinished and unfinished[-1][0] > deepest:
             unfinished.pop()
         lines.append(_line(row, unfinished[-1][1] if unfinished else frozenset()))
     return lines
-
-
-def _belongs(row: str, indent: int, owner: int) -> bool:
-    return indent > owner or (indent == owner and row.lstrip().startswith("]"))
 
 
 def _line(text: str, equations: frozenset[int], op: str = "") -> Line:

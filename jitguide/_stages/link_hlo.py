@@ -1,8 +1,6 @@
 """Which equations an HLO instruction computes: by XLA's label, else deduced from its neighbours."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from jitguide._stages.hlo import BOOKKEEPING, Instruction, Module
@@ -12,31 +10,11 @@ from jitguide._stages.tags import Nodes, tags
 _MATERIAL = {"constant", "broadcast", "iota", "convert", "reshape", "transpose"}
 
 
-def by_tag(nodes: Nodes) -> Callable[[Instruction], frozenset[int]]:
-    """Return the look-up by tag. XLA joins the names of instructions that it merged with `;`."""
-
-    def find(instruction: Instruction) -> frozenset[int]:
-        return frozenset().union(*(nodes.find(tags(part)) for part in instruction.op_name.split(";")))
-
-    return find
-
-
-def link(
-    module: Module,
-    find: Callable[[Instruction], frozenset[int]],
-    emitted: Mapping[int, set[str]],
-    nodes: Nodes,
-) -> None:
-    """Give every instruction its equations.
-
-    Args:
-        module: The parsed text; its instructions are changed.
-        find: Gives the equations that an instruction's own label names.
-        emitted: For each equation the StableHLO operations it was lowered to.
-        nodes: The equations, for their data flow.
-    """
+def link(module: Module, emitted: Mapping[int, set[str]], nodes: Nodes) -> None:
+    """Give every instruction its equations; `emitted` are the StableHLO operations that each was lowered to."""
     for instruction in module.instructions():
-        instruction.equations = find(instruction)
+        names = instruction.op_name.split(";")  # XLA joins those of instructions that it merged
+        instruction.equations = frozenset().union(*(nodes.find(tags(name)) for name in names))
         instruction.link = "exact" if instruction.equations else None
     if not any(instruction.equations for instruction in module.instructions()):
         return  # no label anywhere: a link would be a guess

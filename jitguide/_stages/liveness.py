@@ -1,7 +1,5 @@
 """Which equations of a jaxpr have a use: the same backward walk that JAX does before it lowers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,16 +8,8 @@ from jitguide._jaxprs import bodies, open_jaxpr
 # Equations that hand on the results of their bodies one by one: an unused result is unused inside too.
 # Loops are left out: JAX can remove a carry that only feeds itself, and this walk does not follow that.
 _CALLS = {
-    "jit",
-    "pjit",
-    "closed_call",
-    "core_call",
-    "remat",
-    "checkpoint",
-    "remat2",
-    "custom_jvp_call",
-    "cond",
-}
+    "jit", "pjit", "closed_call", "core_call", "remat", "checkpoint", "remat2", "custom_jvp_call", "cond",
+}  # fmt: skip
 
 Used = Sequence[bool] | bool  # per result, or for all results
 

@@ -1,7 +1,5 @@
 """The parts of a `Stages` result: lines, stages, equations, fusions, constants."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """What became of each equation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,13 +32,9 @@ def equations(
 ) -> tuple[Equation, ...]:
     """Return every equation with its status.
 
-    Args:
-        nodes: The equations as tagged.
-        origin: For each its source line and the library function it is inside.
-        lowered: Those found in the StableHLO text; None where it carries no labels, and no status can be told.
-        where: For each the names of the HLO instructions that compute it.
-        known: Whether the HLO text carries labels; without them, the status is told only of what is not in
-            the StableHLO.
+    `lowered` are those in the StableHLO text, None where that carries no labels; `where` has for each the names of
+    the HLO instructions that compute it. Unless the HLO text carries labels (`known`), the status is told only of
+    what is not in the StableHLO.
     """
     children, twins, made = nodes.children(), _twins(nodes), []
     for node in nodes.all:
@@ -55,7 +49,9 @@ def equations(
             line, status = origin[alike[0]][0], "merged"
             detail = f"{_DETAILS[status]}: same as " + (f"line {line}" if line else f"equation {alike[0]}")
         parent = node.ancestors[-1] if node.ancestors else None
-        about = (node.id, equation.primitive.name, parent, *origin[node.id], _direction(equation))
+        stack = name_stack(equation)
+        direction = "backward" if "transpose(" in stack else "forward" if "jvp(" in stack else ""
+        about = (node.id, equation.primitive.name, parent, *origin[node.id], direction)
         made.append(Equation(*about, status, detail, names if known else ()))
     return tuple(made)
 
@@ -68,11 +64,6 @@ def _status(node: Any, equation: Any, names: Sequence[str], lowered: bool | None
     if not known:
         return "unknown"
     return "moves data" if equation.primitive.name in _MOVES_DATA else "folded"
-
-
-def _direction(equation: Any) -> str:
-    stack = name_stack(equation)
-    return "backward" if "transpose(" in stack else "forward" if "jvp(" in stack else ""
 
 
 def _twins(nodes: Nodes) -> dict[int, list[int]]:
@@ -137,6 +128,5 @@ def _in_order(module: Module) -> list[Instruction]:
 
 
 def _operations(module: Module, fusion: Instruction) -> tuple[str, ...]:
-    return tuple(
-        i.opcode for i in module.inside(fusion) if i.opcode not in ("parameter", "constant", "fusion")
-    )
+    left_out = ("parameter", "constant", "fusion")
+    return tuple(i.opcode for i in module.inside(fusion) if i.opcode not in left_out)

@@ -6,7 +6,10 @@ import dataclasses
 from typing import Any
 
 from jitguide._display import AsData
+from jitguide._stages.diff import StagesDiff, diff
+from jitguide._stages.html import columns
 from jitguide._stages.model import NAMES, Constant, Equation, Fusion, Stage
+from jitguide._stages.text_view import summary, texts
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -65,14 +68,12 @@ class Stages(AsData):
                 )
         return View(self, tuple(n for n in NAMES if n in names) or NAMES)
 
-    def diff(self, other: Stages) -> Any:
+    def diff(self, other: Stages) -> StagesDiff:
         """Return how `other` differs from this result: each text line by line, and counts of operations.
 
         Raises:
             TypeError: If `other` is not a result of `stages`.
         """
-        from jitguide._stages.diff import diff
-
         return diff(self, other)
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,8 +82,6 @@ class Stages(AsData):
         return {"stages": {name: data.pop(name) for name in NAMES}, **data}
 
     def __repr__(self) -> str:
-        from jitguide._stages.text_view import summary
-
         return summary(self)
 
     def _repr_html_(self) -> str:
@@ -97,13 +96,9 @@ class View:
     names: tuple[str, ...]
 
     def __repr__(self) -> str:
-        from jitguide._stages.text_view import texts
-
         return texts(self.stages, self.names)
 
     def _repr_html_(self) -> str:
-        from jitguide._stages.html import columns
-
         return columns(self.stages, self.names)
 
     def to_dict(self) -> dict[str, Any]:

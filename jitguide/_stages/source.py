@@ -1,13 +1,12 @@
 """Which line of whose source an equation comes from, and the lines to show."""
 
-from __future__ import annotations
-
 import ast
+import functools
 import inspect
 import linecache
 import sysconfig
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,41 +36,32 @@ def frames(equation: Any) -> list[Place]:
     return places[calls[-1] + 1 :] if calls else places
 
 
-class Origins:
-    """Finds the user's line of each equation; `home` is the file of the function looked at."""
+@functools.cache  # thousands of frames name a handful of files
+def _is_yours(file: str, home: str) -> bool:
+    """Return whether a file is neither JAX's nor an installed package's; `home` is that of the function looked at."""
+    path = Path(file)
+    beside = path.parent == Path(home).parent
+    return _JAX not in path.parents and (beside or not file.startswith(_INSTALLED))
 
-    def __init__(self, home: str) -> None:
-        self.home = home
-        self._readers: dict[str, bool] = {}  # thousands of frames name a handful of files
 
-    def readers(self, file: str) -> bool:
-        """Return whether a file is the user's own: not JAX, nor an installed package."""
-        if file not in self._readers:
-            path = Path(file)
-            beside = path.parent == Path(self.home).parent
-            self._readers[file] = _JAX not in path.parents and (beside or not file.startswith(_INSTALLED))
-        return self._readers[file]
-
-    def innermost(self, places: Sequence[Place]) -> Place | None:
-        """Return the deepest of these lines that is the user's own."""
-        return next((place for place in reversed(places) if self.readers(place.file)), None)
-
-    def places(self, nodes: Nodes) -> list[tuple[Place | None, str]]:
-        """Return for each node its line, and the library function whose body it is part of, or ""."""
-        found: list[tuple[Place | None, str]] = []
-        for node in nodes.all:
-            equation = nodes.sites[node.site].equation
-            parent = node.ancestors[-1] if node.ancestors else None
-            name, file = definition(node.body) if parent is not None else ("", "")
-            called = parent is not None and nodes.primitive(parent) in ("jit", "pjit")
-            # The frames in a cached body are those of its first trace: of them only the function's own line
-            # counts, and the body of a library function has none.
-            own = None if called and file and not self.readers(file) else self.innermost(frames(equation))
-            if own is None and parent is not None:
-                found.append((found[parent][0], found[parent][1] or name.lstrip("_")))
-            else:
-                found.append((own, ""))
-        return found
+def _origins(nodes: Nodes, home: str) -> list[tuple[Place | None, str]]:
+    """Return for each node your line, and the library function whose body it is part of, or ""."""
+    found: list[tuple[Place | None, str]] = []
+    for node in nodes.all:
+        equation = nodes.sites[node.site].equation
+        parent = node.ancestors[-1] if node.ancestors else None
+        name, file = definition(node.body) if parent is not None else ("", "")
+        called = parent is not None and nodes.primitive(parent) in ("jit", "pjit")
+        own = None
+        # The frames in a cached body are those of its first trace: of them only the function's own line
+        # counts, and the body of a library function has none.
+        if not (called and file and not _is_yours(file, home)):
+            own = next((place for place in reversed(frames(equation)) if _is_yours(place.file, home)), None)
+        if own is None and parent is not None:
+            found.append((found[parent][0], found[parent][1] or name.lstrip("_")))
+        else:
+            found.append((own, ""))
+    return found
 
 
 def code_of(fn: Any) -> Any:
@@ -125,12 +115,12 @@ def _panel(place: Place, name: str = "") -> Panel | None:
     return min(around, key=lambda p: p.last - p.first, default=alone)
 
 
-def panels(code: Any, places: Sequence[Place | None], readers: Callable[[str], bool]) -> list[Panel]:
+def panels(code: Any, places: Sequence[Place | None], home: str) -> list[Panel]:
     """Return what to show: the function itself first, then the user's functions that it went through."""
     chosen: list[Panel] = []
-    if code and readers(code.co_filename):
-        home = _panel(Place(code.co_filename, code.co_firstlineno), code.co_name)
-        chosen += [home] if home else []
+    if code and _is_yours(home, home):
+        itself = _panel(Place(home, code.co_firstlineno), code.co_name)
+        chosen += [itself] if itself else []
     for place in dict.fromkeys(place for place in places if place is not None):
         if any(p.file == place.file and p.first <= place.line <= p.last for p in chosen):
             continue
@@ -176,40 +166,29 @@ def _docstrings(text: str) -> dict[int, tuple[int, str]]:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node, clean=False):
             constant: Any = node.body[0]
             if constant.end_lineno > constant.lineno:
-                found[constant.lineno] = (
-                    constant.end_lineno,
-                    text.split("\n")[constant.end_lineno - 1].rstrip()[-3:],
-                )
+                last = text.split("\n")[constant.end_lineno - 1].rstrip()
+                found[constant.lineno] = constant.end_lineno, last[-3:]
     return found
 
 
 class Shown:
-    """The source as shown, and where in it each equation comes from.
-
-    Attributes:
-        texts: The lines, as many as are shown.
-        left_out: How many more there are.
-        origin: For each equation the number of its line or None, and the library function it is inside or "".
-    """
+    """The source as shown, and where in it each equation comes from."""
 
     def __init__(self, code: Any, nodes: Nodes) -> None:
-        self._origins = Origins(code.co_filename if code else "")
-        places = self._origins.places(nodes)
-        chosen = panels(code, [place for place, _ in places], self._origins.readers)
-        texts, numbers = shown_lines(chosen)
+        home = code.co_filename if code else ""
+        places = _origins(nodes, home)
+        texts, numbers = shown_lines(panels(code, [place for place, _ in places], home))
         self.texts, self.left_out = texts[:_MOST_LINES], max(0, len(texts) - _MOST_LINES)
-        self._numbers = {place: n for place, n in numbers.items() if n <= _MOST_LINES}
-        self.origin = [(self._numbers.get(place) if place else None, inside) for place, inside in places]
-        self._owners: dict[int, set[int]] = {}
-        for equation, (number, _) in enumerate(self.origin):
-            if number is not None:
-                self._owners.setdefault(number, set()).add(equation)
+        known = {place: n for place, n in numbers.items() if n <= _MOST_LINES}
+        # For each equation the number of its line or None, and the library function it is inside or "".
+        self.origin = [(known.get(place) if place else None, inside) for place, inside in places]
 
     def lines(self) -> list[Line]:
-        """Return the source as lines with their equations."""
-        owners = {n: frozenset(found) for n, found in self._owners.items()}
+        owners: dict[int | None, set[int]] = {}
+        for equation, (number, _) in enumerate(self.origin):
+            owners.setdefault(number, set()).add(equation)
         return [
-            Line(text, owners.get(n, frozenset()), "exact" if n in owners else None, (n,))
+            Line(text, frozenset(owners.get(n, ())), "exact" if n in owners else None, (n,))
             for n, text in enumerate(self.texts, 1)
         ]
 

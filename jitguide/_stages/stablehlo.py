@@ -1,7 +1,5 @@
 """The StableHLO text: operations, their location names, and the equations these name."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -20,9 +18,8 @@ _OPCODE = re.compile(r"(?:stablehlo|chlo|func|sdy|mhlo)\.([a-z_0-9]+)|(?<![\w.@]
 _CALLEE = re.compile(r"\bcall @(\"[^\"]*\"|[\w.$\-]+)\(")
 _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)([a-zA-Z]\w*(?:<\w+>)?)>")
 _LONG_DENSE = re.compile(r'dense<("?[^<>]{60})[^<>]*>')
-_DTYPES = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"} | {
-    f"ui{n}": f"u{n}" for n in (2, 4, 8, 16, 32, 64)
-}
+_DTYPES = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
+_DTYPES |= {f"ui{n}": f"u{n}" for n in (2, 4, 8, 16, 32, 64)}
 
 
 @dataclasses.dataclass
@@ -32,7 +29,7 @@ class Op:
     text: str
     function: str
     name: str = ""  # of its location: "jit(f)/jgq3_/mul"
-    location: str = ""  # "#loc7", for links by source line
+    location: str = ""  # "#loc7"
     result: str = ""
     operands: tuple[str, ...] = ()
     opcode: str = ""
@@ -113,16 +110,9 @@ def _read_op(row: str, function: str, aliases: dict[str, str]) -> Op:
     result, opcode, callee = _RESULT.match(row), _OPCODE.search(row), _CALLEE.search(row)
     values = tuple(_VALUE.findall(row[result.end() :] if result else row))
     name = location[1:].split('"')[0] if location.startswith('"') else aliases.get(location, "")
-    return Op(
-        row,
-        function,
-        name,
-        location,
-        result[1] if result else "",
-        values,
-        next(group for group in opcode.groups() if group) if opcode else "",
-        callee[1] if callee else "",
-    )
+    operation = (opcode[1] or opcode[2]) if opcode else ""
+    target, called = (match[1] if match else "" for match in (result, callee))
+    return Op(row, function, name, location, target, values, operation, called)
 
 
 def link(ops: list[Op], nodes: Nodes) -> None:
@@ -132,10 +122,8 @@ def link(ops: list[Op], nodes: Nodes) -> None:
         callers = prefixes.get(op.function, {()})
         own = tags(op.name)
         if op.opcode == "func":
-            op.equations, op.link = (
-                _union(nodes.find(c) for c in callers),
-                "exact" if callers != {()} else None,
-            )
+            op.equations = _union(nodes.find(c) for c in callers)
+            op.link = "exact" if callers != {()} else None
         elif own:
             op.equations, op.link = _union(nodes.find((*c, *own)) for c in callers), "exact"
     _by_consumer(ops)
@@ -191,7 +179,6 @@ def emitted(ops: list[Op]) -> dict[int, set[str]]:
 
 
 def lines(ops: list[Op]) -> list[Line]:
-    """Return the operations as lines."""
     made = []
     for op in ops:
         opcode, note = op.opcode if counted(op) else "", "constant" if op.opcode == "constant" else ""

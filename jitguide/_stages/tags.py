@@ -19,6 +19,7 @@ from jitguide import _jaxprs
 from jitguide._callables import jit_with
 from jitguide._jax import is_tracer
 from jitguide._jaxprs import bodies, is_jaxpr, open_jaxpr
+from jitguide._stages.liveness import live_equations
 
 # An unlikely word, because a user's `named_scope` of the same name would be taken for a tag.
 _TAG = re.compile(r"(?<![A-Za-z0-9_])jgq(\d+)_(?![A-Za-z0-9_])")
@@ -146,19 +147,16 @@ _MOST_NODES = 20_000
 class Nodes:
     """All nodes of a tagged jaxpr, with look-up by the tags that a name carries."""
 
-    def __init__(
-        self, jaxpr: Any, top: Sequence[int], sites: Sequence[Site], live: Callable[..., Any]
-    ) -> None:
+    def __init__(self, jaxpr: Any, top: Sequence[int], sites: Sequence[Site]) -> None:
         self.all: list[Node] = []
         self.sites = sites
         self.by_site: dict[int, list[int]] = {}
-        self._live = live
         self._expand(open_jaxpr(jaxpr), top, (), (), True)
 
     def _expand(
         self, jaxpr: Any, order: Sequence[int], path: tuple[Any, ...], ancestors: tuple[Any, ...], used: Any
     ) -> None:
-        for site, (live, inner_used) in zip(order, self._live(jaxpr, used), strict=True):
+        for site, (live, inner_used) in zip(order, live_equations(jaxpr, used), strict=True):
             if len(self.all) >= _MOST_NODES and site in self.by_site:
                 continue
             node = Node(len(self.all), site, (*path, site), ancestors, live, jaxpr)
@@ -177,7 +175,6 @@ class Nodes:
         return frozenset(found)
 
     def primitive(self, number: int) -> str:
-        """Return the operation of a node."""
         return str(self.sites[self.all[number].site].equation.primitive.name)
 
     def children(self) -> dict[int, list[int]]:

@@ -1,7 +1,5 @@
 """A `Stages` result as plain text."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -15,10 +13,11 @@ _MOST_NAMES = 3
 
 def summary(stages: Any) -> str:
     """Return for each source line its equations and where they ended up; then counts."""
-    rows = []
+    rows: list[list[object]] = []
     for number, line in enumerate(stages.source.lines, 1):
         if line.equations or number == 1:
-            rows.append(_row(stages, number, line))
+            own = [stages.equations[e] for e in sorted(line.equations)]
+            rows.append([number, _cut(line.text, _WIDEST_SOURCE), *_cells(own)])
         elif rows[-1][1] != "…":
             rows.append(["", "…", "", ""])  # lines without an operation
     orphans = [e for e in stages.equations if e.line is None]
@@ -57,15 +56,11 @@ def _number(value: float | None, name: str) -> str:
     return "not available" if value is None else f"{value:,.0f}"
 
 
-def _row(stages: Any, number: int, line: Any) -> list[object]:
-    own = [stages.equations[e] for e in sorted(line.equations)]
-    return [number, _cut(line.text, _WIDEST_SOURCE), *_cells(own)]
-
-
 def _cells(own: list[Any]) -> list[str]:
     inside = {e.parent for e in own}
     leaves = [e for e in own if e.id not in inside]
-    return [_listed(e.primitive for e in leaves), _ending(leaves)]
+    counted = Counter(e.primitive for e in leaves)
+    return [_clip([f"{n} × {name}" if n > 1 else name for name, n in counted.items()]), _ending(leaves)]
 
 
 def _cut(text: str, most: int) -> str:
@@ -77,10 +72,6 @@ def _ending(equations: list[Any]) -> str:
     # The reason "why not" matters for a line that is gone as a whole.
     gone = dict.fromkeys(e.detail if e.status == "unused" else e.detail.split(":")[0] for e in equations)
     return _clip(list(names or gone))
-
-
-def _listed(items: Iterable[str]) -> str:
-    return _clip([f"{n} × {name}" if n > 1 else name for name, n in Counter(items).items()])
 
 
 def _clip(parts: list[str]) -> str:

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import chain
 from time import perf_counter
 from typing import Any
@@ -18,7 +19,7 @@ from jitguide import _monitoring
 from jitguide._arguments import Arguments, deleted
 from jitguide._display import duration, plural
 from jitguide._timing.comparison import CALL_OVERHEAD, Comparison, Note, Timing, copy_notes, load_notes
-from jitguide._timing.engine import BLOCK, FEWEST_ROUNDS, ROUNDS, Bench, Measured, measure
+from jitguide._timing.engine import BLOCK, FEWEST_ROUNDS, ROUNDS, Bench, Call, Measured, measure
 from jitguide._timing.equality import Check
 from jitguide._timing.inputs import FirstCalls, another_copy, first_calls, own_arguments, validate
 from jitguide._timing.system_load import Busy
@@ -105,10 +106,7 @@ def compare(
         for name in order
     }
     measured = Measured(len(order))
-
-    def result(cores: float | None = None) -> Comparison:
-        return _comparison(measured, calls, baseline, first, cores, list(variants))
-
+    result = partial(_comparison, measured, calls, first, list(variants))
     busy = Busy.now()
     try:
         _measure(list(calls.values()), first, budget, measured, seed)
@@ -118,7 +116,7 @@ def compare(
             f"The variant {order[measured.running]!r} raised this after {count} {plural('call', count)}."
         )
         if measured.rounds >= FEWEST_ROUNDS:
-            error.add_note(f"Measured before:\n{result()!r}")
+            error.add_note(f"Measured before:\n{result(None)!r}")
         raise
     return result(busy.cores_since())
 
@@ -142,10 +140,9 @@ def _places(fn: Callable[..., Any], first: FirstCalls, first_call: float) -> lis
 def _comparison(
     measured: Measured,
     calls: Mapping[str, list[Callable[..., Any]]],
-    baseline: str,
     first: FirstCalls,
-    cores: float | None,
     names: list[str],
+    cores: float | None,
 ) -> Comparison:
     timings, compiled = {}, {}
     found = zip(calls, measured.seconds, measured.calls_per_block, measured.compiled, strict=True)
@@ -155,7 +152,8 @@ def _comparison(
         copies = min(places, len(set(map(id, calls[name]))))
         timings[name] = Timing(name, blocks, per_block, first.seconds[name], places, copies)
     ordered = tuple(timings[name] for name in names)
-    notes = (*first.notes, *_compile_notes(compiled), *_notes(ordered, cores))
+    notes = (*first.notes, *_notes(ordered, compiled, cores))
+    baseline = next(iter(calls))
     control = timings[baseline].apart
     return Comparison(ordered, baseline, control, first.device, cores, notes, _method(ordered, first))
 
@@ -178,11 +176,7 @@ def _fresh(setup: Callable[..., Any] | None, arguments: Arguments) -> Callable[[
 
 
 def _measure(
-    variants: list[list[Callable[..., Any]]],
-    first: FirstCalls,
-    budget: float,
-    measured: Measured,
-    seed: int = 0,
+    variants: list[list[Call]], first: FirstCalls, budget: float, measured: Measured, seed: int = 0
 ) -> None:
     """Run the engine with the real instruments."""
     budget *= _budget_scale()
@@ -216,27 +210,25 @@ def _budget_scale() -> float:
     return scale
 
 
-def _compile_notes(compiled: Mapping[str, int]) -> list[str]:
-    return [
+def _notes(timings: tuple[Timing, ...], compiled: Mapping[str, int], cores: float | None) -> list[str]:
+    notes = [
         f"{name!r} compiled {count} times inside the measured blocks, so its time includes compiling. "
         "`jitguide.watch()` lists them."
         for name, count in compiled.items()
         if count
     ]
-
-
-def _notes(timings: tuple[Timing, ...], cores: float | None) -> list[str]:
-    notes, nothing = [*copy_notes(timings)], seconds_of_nothing()
+    notes += copy_notes(timings)
+    nothing = seconds_of_nothing()
     near = [repr(timing.name) for timing in timings if timing.median < _NEAR_NOTHING * nothing]
     if near:
         text = f"{', '.join(near)}: a jitted call that does nothing takes {duration(nothing)} here."
         notes.append(Note(text, CALL_OVERHEAD))
     if timings[0].n < ROUNDS:
         notes.append(
-            Note(f"Only {timings[0].n} rounds fitted, so intervals are wide. A larger `budget` gives more.")
+            f"Only {timings[0].n} rounds fitted, so intervals are wide. A larger `budget` gives more."
         )
     if jax.config.jax_disable_jit:
-        notes.append(Note("`jax_disable_jit` is on: jitted variants run one operation at a time."))
+        notes.append("`jax_disable_jit` is on: jitted variants run one operation at a time.")
     return [*notes, *load_notes(cores)]
 
 
@@ -251,14 +243,7 @@ def seconds_of_nothing() -> float:
 
 
 def time_alone(fn: Callable[..., Any], fresh: Callable[[], Arguments], once: bool, budget: float) -> float:
-    """Return the median seconds of a call, warm and with the wait.
-
-    Args:
-        fn: The function.
-        fresh: Returns positional and keyword arguments.
-        once: Whether arguments serve one call only.
-        budget: Seconds to spend.
-    """
+    """Return the median seconds of a call, warm and with the wait; `once` is whether arguments serve one call only."""
     measured = Measured(1)
     first = FirstCalls({}, "", (), True, fresh, own_arguments(fresh()) if once else sys.maxsize)
     _measure([[fn]], first, budget, measured)
@@ -269,10 +254,5 @@ def _method(timings: tuple[Timing, ...], first: FirstCalls) -> tuple[str, ...]:
     cold = all(timing.calls_per_block == 1 for timing in timings)
     blocks = "one call per block" if cold else f"{BLOCK * 1e6:.0f} µs blocks"
     fresh = ["fresh arguments for every call"] if first.most_calls < sys.maxsize else []
-    return (
-        "after warm-up",
-        "interleaved",
-        *(["each result waited for"] if first.waited else []),
-        *fresh,
-        blocks,
-    )
+    waited = ["each result waited for"] if first.waited else []
+    return ("after warm-up", "interleaved", *waited, *fresh, blocks)

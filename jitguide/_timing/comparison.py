@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from jitguide._display import AsData, Displayed, Table, duration
+from jitguide._display import AsData, Displayed, Table, duration, span
 from jitguide._timing.statistics import Ratio, between_copies, judge, paired_ratio
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Timing(AsData):
         return np.reshape(self.seconds, (self.n, self.places))
 
     def __str__(self) -> str:
-        return f"{duration(self.median)} ({_span(self.low, self.high)})"
+        return f"{duration(self.median)} ({span(duration(self.low), duration(self.high))})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary, without the seconds of each block, as data that `json.dumps` accepts."""
@@ -226,9 +226,3 @@ def copy_notes(timings: tuple[Timing, ...]) -> list[Note]:
         for name, ratio in apart.items()
         if judge(ratio) in ("faster", "slower")
     ]
-
-
-def _span(low: float, high: float) -> str:
-    """Return two durations, with the unit said once where both have the same."""
-    (first, unit), (second, other) = (duration(t).split(" ") for t in (low, high))
-    return f"{first}–{second} {other}" if unit == other else f"{first} {unit} – {second} {other}"

@@ -1,7 +1,5 @@
 """Time functions side by side: one short block of each a round, in a new random order every round."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,37 +41,26 @@ Call = Callable[..., Any]
 
 @dataclass
 class Bench:
-    """What to time, and with which instruments; tests put in a clock of their own.
+    """What to time, and with which instruments; tests put in a clock of their own. Times are in seconds."""
 
-    Attributes:
-        variants: The functions, baseline first. Each has one place in a round, or two, for two compiled copies.
-        fresh: Returns the arguments of one call; called outside the timed part.
-        most_calls: How many calls a block may hold, because each has arguments of its own.
-        budget: Seconds for each variant.
-        seed: Of the order within the rounds.
-        warm_up: Seconds for each function before anything is kept.
-        clock: Returns seconds.
-        wait: Waits for the result of a call.
-        compiles: Returns how many programs have been compiled so far.
-    """
-
-    variants: Sequence[Sequence[Call]]
-    fresh: Callable[[], tuple[Sequence[Any], dict[str, Any]]]
-    most_calls: int
-    budget: float
-    seed: int
-    warm_up: float
+    variants: Sequence[Sequence[Call]]  # baseline first; each has one place in a round, or two for two copies
+    fresh: Callable[
+        [], tuple[Sequence[Any], dict[str, Any]]
+    ]  # the arguments of a call, made before the clock starts
+    most_calls: int  # in a block, because each has arguments of its own
+    budget: float  # for each variant
+    seed: int  # of the order within the rounds
+    warm_up: float  # for each function, before anything is kept
     clock: Callable[[], float]
-    wait: Callable[[Any], Any]
-    compiles: Callable[[], int]
+    wait: Callable[[Any], Any]  # waits for the result of a call
+    compiles: Callable[[], int]  # how many programs have been compiled so far
 
 
 class Measured:
     """Seconds per call of each block, by variant, round and place; it grows as `measure` goes on."""
 
     def __init__(self, variants: int) -> None:
-        """Begin without rounds."""
-        self.calls_per_block = [1] * variants  # those that are timed
+        self.calls_per_block = [1] * variants  # those that are timed; one while warming up
         self.untimed = [0] * variants  # those before
         self.seconds: list[list[list[float]]] = [[] for _ in range(variants)]
         self.compiled = [0] * variants  # programs compiled inside the blocks of each variant
@@ -118,7 +105,7 @@ def _warm(bench: Bench, measured: Measured, variant: int) -> float:
     for call in {id(call): call for call in calls}.values():
         start, count = bench.clock(), 0
         while count < WARM_CALLS or bench.clock() - start < bench.warm_up:
-            taken.append(_block(bench, measured, variant, call, 1))
+            taken.append(_block(bench, measured, variant, call))
             count += 1
             if taken[-1] > max(bench.budget, SLOW):
                 return taken[-1]
@@ -151,17 +138,7 @@ def _round(bench: Bench, measured: Measured, order: Sequence[tuple[int, int]]) -
     was_on = gc.isenabled()
     gc.disable()
     try:
-        taken = {
-            (variant, place): _block(
-                bench,
-                measured,
-                variant,
-                bench.variants[variant][place],
-                measured.calls_per_block[variant],
-                first=measured.untimed[variant],
-            )
-            for variant, place in order
-        }
+        taken = {(i, place): _block(bench, measured, i, bench.variants[i][place]) for i, place in order}
     finally:
         if was_on:
             gc.enable()
@@ -169,9 +146,10 @@ def _round(bench: Bench, measured: Measured, order: Sequence[tuple[int, int]]) -
         rounds.append([taken[at] for at in sorted(taken) if at[0] == variant])
 
 
-def _block(bench: Bench, measured: Measured, variant: int, call: Call, count: int, first: int = 0) -> float:
-    """Return the seconds of a call, each with the arguments made for it; the `first` calls are not timed."""
+def _block(bench: Bench, measured: Measured, variant: int, call: Call) -> float:
+    """Return the seconds of a call in one block, each with the arguments made for it."""
     measured.running = variant
+    first, count = measured.untimed[variant], measured.calls_per_block[variant]
     arguments = [bench.fresh() for _ in range(first + count)]
     before = bench.compiles()  # only now: what making the arguments compiles is not in the seconds
     clock, wait = bench.clock, bench.wait

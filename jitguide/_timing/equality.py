@@ -1,7 +1,5 @@
 """Do two results agree? A fast function that computes something else is the most common false speedup."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -49,21 +47,7 @@ def require_agreement(check: Check, first: tuple[str, Any], second: tuple[str, A
     tolerance is never finer than eight roundings of the dtype. Integers and booleans must be equal. NaN
     agrees with NaN. Functions, such as the activation in a model, are not compared.
 
-    Args:
-        check: A relative tolerance; or a function of both results that returns False (or raises
-            `AssertionError`) when they disagree; or None for no comparison.
-        first: Name and result of the variant that is trusted.
-        second: Name and result of the other.
-
-    Raises:
-        ValueError: The results differ in structure, shape, dtype or value.
-        TypeError: A result holds something that isn't an array or a number.
-
-    Example:
-        >>> import numpy as np
-        >>> from jitguide._timing.equality import require_agreement
-        >>> require_agreement(1e-3, ("a", np.ones(3)), ("b", np.ones(3) + 1e-5))
-        ()
+    Both come with the name of their variant; the first is the one that is trusted.
     """
     if check is None:
         return ()

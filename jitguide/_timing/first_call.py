@@ -1,7 +1,5 @@
 """The first call of a function that no cache of JAX knows, with the seconds of each of its steps."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ import jax
 
 from jitguide import _monitoring
 from jitguide._arguments import Arguments, copies, donates_any, donates_object
-from jitguide._callables import fresh_jit, held_in, jitted_in, peeled, reached, through, with_inner
+from jitguide._callables import fresh_jit, held_in, jitted_in, reached, through, with_inner
 from jitguide._timing.compare import compare
 from jitguide._timing.equality import Check
 
@@ -21,31 +19,20 @@ BUDGET = 0.2  # seconds; the time of one function needs no more, see the accurac
 
 @dataclass(frozen=True)
 class FirstCall:
-    """A first call that has been made and timed.
+    """A first call that has been made and timed."""
 
-    Attributes:
-        seconds: Seconds of each of its steps.
-        fn: The jitted function with what is bound to it; its caches hold this call.
-        arguments: Of the call. Donated ones are still there.
-        donates: Whether the function donates some of them.
-        bound: How many of the positional arguments were bound to the function that the caller passed.
-        notes: Sentences on what to bear in mind.
-    """
-
-    seconds: dict[str, float]
-    fn: Callable[..., Any]
-    arguments: Arguments
-    donates: bool
-    bound: int
+    seconds: dict[str, float]  # of each of its steps
+    fn: Callable[..., Any]  # the jitted function with what is bound to it; its caches hold this call
+    arguments: Arguments  # donated ones are still there
+    donates: bool  # whether the function donates some of them
+    bound: int  # how many of the positional arguments were bound to the function that the caller passed
     notes: tuple[str, ...]
 
     def fresh(self) -> Arguments:
         """Return arguments for one more call."""
         return copies(self.arguments) if self.donates else self.arguments
 
-    def seconds_of(
-        self, eager: Callable[..., Any], steady: float, check: Check, budget: float = BUDGET
-    ) -> float:
+    def seconds_of(self, eager: Callable[..., Any], steady: float, check: Check) -> float:
         """Return the seconds of a call of `eager`: those of a jitted one where the two cannot be told apart.
 
         The ratio is sure where the times are not, so it is applied to `steady`, the time of a jitted call.
@@ -55,7 +42,7 @@ class FirstCall:
             "jit": lambda arguments: self.fn(*arguments[0], **arguments[1]),
             "eager": lambda arguments: eager(*arguments[0][self.bound :], **arguments[1]),
         }
-        how: dict[str, Any] = {"control": False, "budget": budget, "check": check}
+        how: dict[str, Any] = {"control": False, "budget": BUDGET, "check": check}
         try:
             if self.donates:
                 result = compare(variants, setup=lambda: (self.fresh(),), **how)
@@ -74,7 +61,7 @@ class FirstCall:
 
 def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> FirstCall:
     """Make the first call of a function that no cache of JAX knows, and time its steps."""
-    fn, bound, named = peeled(fn) if held_in(peeled(fn)[0]) else reached(fn)
+    fn, bound, named = reached(fn)
     named = {name: value for name, value in named.items() if name not in kwargs}
     jitted, notes = fresh_jit(jitted_in(fn) if held_in(fn) else fn)
     if held_in(fn):  # a library's wrapper around the jitted function

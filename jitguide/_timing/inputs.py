@@ -1,7 +1,5 @@
 """What `compare` accepts: its arguments checked, and the first call of every variant."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math
@@ -25,6 +23,7 @@ _OWN_CALLS, _OWN_BYTES = 10, 64 * 2**20
 # Results that are there when the function returns them.
 _PRESENT = (np.ndarray, np.generic, bool, int, float, complex, str, bytes)
 
+_WATCHED = "{!r} is watched, and its time includes the watching. Compare the function given to `watch`."
 _CHANGES = (
     "{!r} changes a NumPy argument in place, so the next call gets other numbers. Where they matter, pass "
     "`setup=lambda: (x.copy(),)`."
@@ -74,7 +73,6 @@ def _validate_variants(variants: Any) -> None:
 
 
 def validate_budget(budget: Any) -> None:
-    """Raise unless `budget` is a positive number of seconds."""
     advice = "Leave it out for half a second for each variant."
     if not is_number(budget):
         raise TypeError(f"`budget` must be a number of seconds, got {budget!r}. {advice}")
@@ -84,23 +82,14 @@ def validate_budget(budget: Any) -> None:
 
 @dataclass(frozen=True)
 class FirstCalls:
-    """What the first calls of all variants tell.
+    """What the first calls of all variants tell."""
 
-    Attributes:
-        seconds: Seconds of each call.
-        device: Kind of the device that holds the results.
-        notes: Sentences on what to bear in mind.
-        waited: Whether the result of every variant can be waited for.
-        fresh: Returns the arguments of a call.
-        most_calls: How many calls a block may hold, because each has arguments of its own.
-    """
-
-    seconds: dict[str, float]
-    device: str
+    seconds: dict[str, float]  # of each call
+    device: str  # kind of the device that holds the results
     notes: tuple[str, ...]
-    waited: bool
-    fresh: Callable[[], Arguments]
-    most_calls: int
+    waited: bool  # whether the result of every variant can be waited for
+    fresh: Callable[[], Arguments]  # makes the arguments of a call
+    most_calls: int  # in a block, because each has arguments of its own
 
 
 def first_calls(
@@ -110,16 +99,12 @@ def first_calls(
     check: Check,
     options: Collection[str],
 ) -> FirstCalls:
-    """Call every variant once, the baseline first.
+    """Call every variant once, the baseline first, with which the others have to agree.
 
-    Args:
-        variants: Names and functions.
-        baseline: Name of the variant that the others have to agree with.
-        fresh: Returns the arguments of a call.
-        check: How closely the results have to agree.
-        options: Names of the options that were given to `compare`.
+    `fresh` returns the arguments of a call, and `options` are the names of the options given to `compare`.
     """
-    seconds, notes, unwaited, used_up = {}, _watched_notes(variants), [], False
+    seconds, unwaited, used_up = {}, [], False
+    notes = [_WATCHED.format(name) for name, fn in variants.items() if is_watched(fn)]
     given = fresh()
     refuse_deleted(given, "Make it again, or pass `setup`, which makes fresh ones for every call.")
     once = fresh() is not given
@@ -205,14 +190,6 @@ def _unwaited_notes(name: str, result: Any) -> list[str]:
     return [
         f"{name!r} returns {what}: unless it waits itself, its time may be that of starting the work only. "
         "Return the arrays, or wait inside the variant with `jax.block_until_ready`."
-    ]
-
-
-def _watched_notes(variants: Mapping[str, Callable[..., Any]]) -> list[str]:
-    return [
-        f"{name!r} is watched, and its time includes the watching. Compare the function given to `watch`."
-        for name, fn in variants.items()
-        if is_watched(fn)
     ]
 
 

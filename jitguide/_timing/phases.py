@@ -111,18 +111,11 @@ class Phases(Displayed, AsData):
         return plot_phases({step: getattr(self, step) for step in _STEPS}, self.steady, even, ax)
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        rows = [
-            (step.replace("_", " "), duration(getattr(self, step)), f"{self._share(step):.0%}")
-            for step in _STEPS
-        ]
-        return [
-            *rows,
-            ("first call", duration(self.first_call), ""),
-            ("later call", duration(self.steady), ""),
-        ]
-
-    def _share(self, step: str) -> float:
-        return getattr(self, step) / self.first_call if self.first_call else 0.0
+        whole = self.first_call or 1  # they may all be zero
+        found = {step.replace("_", " "): getattr(self, step) for step in _STEPS}
+        steps = [(name, duration(seconds), f"{seconds / whole:.0%}") for name, seconds in found.items()]
+        calls = {"first call": self.first_call, "later call": self.steady}
+        return [*steps, *((name, duration(seconds), "") for name, seconds in calls.items())]
 
     def _table(self) -> Table:
         return Table(("step", "time", "share"), self._rows(), numeric=(1, 2), notes=self.notes, fit=True)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 # Beyond this ratio of the largest to the smallest speedup, a linear axis shows one of them only.
 _LOGARITHMIC = 8
-_MILLISECONDS = 1e3
 _LINE_HEIGHT = 14  # points from one name to the next
 
 
@@ -24,11 +23,9 @@ def plot_comparison(speedups: Mapping[str, Ratio], baseline: str, ax: Axes | Non
     ax = ax or _new_axes(height=1.2 + 0.4 * len(speedups))
     names, ratios = list(speedups), list(speedups.values())
     arms = [[r.value - r.low for r in ratios], [r.high - r.value for r in ratios]]
-    places = range(len(names))
     ax.axvline(1, linestyle=":", color=_line_colour(), label=f"as fast as “{baseline}”")
-    ax.errorbar(
-        [r.value for r in ratios], places, xerr=arms, fmt="o", capsize=3, label="speedup with 95 % interval"
-    )
+    values, places = [r.value for r in ratios], range(len(names))
+    ax.errorbar(values, places, xerr=arms, fmt="o", capsize=3, label="speedup with 95 % interval")
     _legend_above(ax)
     ax.set_yticks(places, names)
     ax.set_ylim(len(names) - 0.5, -0.5)
@@ -44,20 +41,13 @@ def plot_phases(
     """Draw the steps of the first call as one stacked bar in milliseconds, over a later call.
 
     The bar of the later call is often too short to be seen, so its time is written beside it.
-
-    Args:
-        steps: Names and seconds of the steps.
-        steady: Seconds of a later call.
-        break_even: After how many calls jit has paid off; left out if None.
-        ax: Where to draw; a new figure if left out.
     """
     ax = ax or _new_axes(height=2.0)
     left = 0.0
     for step, seconds in steps.items():
-        width = seconds * _MILLISECONDS
-        ax.barh(["first call"], [width], left=[left], label=step.replace("_", " "))
-        left += width
-    later = steady * _MILLISECONDS
+        ax.barh(["first call"], [1e3 * seconds], left=[left], label=step.replace("_", " "))
+        left += 1e3 * seconds
+    later = 1e3 * steady
     ax.barh(["later call"], [later], label="later call")
     words = [duration(steady)]
     if break_even is not None:
@@ -79,11 +69,8 @@ def plot_scaling(
 ) -> Axes:
     """Draw the median time of each variant against the size, in a band of the middle 80 % of its blocks.
 
-    Args:
-        sizes: The sizes.
-        times: For each variant the 10th percentile, the median and the 90th percentile at each size, in seconds.
-        crossovers: For pairs of variants the size at which the second overtakes the first.
-        ax: Where to draw; a new figure if left out.
+    `times` has the 10th percentile, the median and the 90th percentile at each size, in seconds; `crossovers`, for
+    pairs of variants, the size at which the second overtakes the first.
     """
     ax = ax or _new_axes(height=3.2)
     ax.set(xscale="log", yscale="log", xlabel="size", ylabel="time of a call (s)")

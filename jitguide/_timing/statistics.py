@@ -37,7 +37,6 @@ class Ratio(AsData):
         high: Upper end of the interval.
 
     Example:
-        >>> from jitguide._timing.statistics import Ratio
         >>> Ratio(4.13, 4.08, 4.19)
         ×4.13 (4.08–4.19)
     """
@@ -72,12 +71,9 @@ def paired_ratio(numerators: ArrayLike, denominators: ArrayLike) -> Ratio:
     cancels, and a spike in one round moves nothing. The interval is the rank-based 95 % interval of the same
     estimate in 12 batches of rounds, one after the other: a ratio that wanders while it is measured widens it.
 
-    Args:
-        numerators: Seconds, one for each round; or one for each place of a round, whose medians are averaged.
-        denominators: Seconds of the same rounds, and the same places.
+    Either has the seconds of each round, or a row of them with one for each place, whose medians are averaged.
 
     Example:
-        >>> from jitguide._timing.statistics import paired_ratio
         >>> paired_ratio([2.0, 4.0, 6.2, 2.0, 2.0, 2.0], [1.0, 2.0, 3.0, 1.0, 1.0, 1.0])
         ×2.00 (2.00–2.07)
     """
@@ -107,12 +103,9 @@ def interval_of_median(ordered: np.ndarray[Any, Any]) -> tuple[float, float]:
 def between_copies(gaps: Sequence[float], copies: tuple[int, int]) -> float:
     """Return by how much, as a logarithm, two functions may differ because each was compiled as it was.
 
-    It is half a 95 % interval of Student's t for the difference of two means of copies, in which the variance
-    of a copy is estimated from the copies that were timed and from what is known of others.
-
-    Args:
-        gaps: Differences of the logarithms of the times of two copies of a function, one for each function.
-        copies: How many copies of each of the two functions were timed.
+    It is half a 95 % interval of Student's t for the difference of two means of copies. The variance of a copy
+    is estimated from what is known of others and from `gaps`: for each function of which two copies were timed,
+    the difference of the logarithms. `copies` is how many were timed of each of the two functions.
     """
     degrees = COPY_WEIGHT + len(gaps)
     variance = (COPY_WEIGHT * COPY**2 + sum(gap**2 for gap in gaps) / 2) / degrees
@@ -124,11 +117,7 @@ def between_copies(gaps: Sequence[float], copies: tuple[int, int]) -> float:
 def judge(speedup: Ratio) -> str:
     """Return what an interval allows to say: "faster", "slower", "same" or "cannot tell".
 
-    A winner is named when the whole interval lies more than 2 % away from 1, "same" is said when it lies
-    within 5 %; anything else stays open.
-
     Example:
-        >>> from jitguide._timing.statistics import Ratio, judge
         >>> [judge(r) for r in (Ratio(1.1, 1.03, 1.2), Ratio(1, 0.99, 1.03), Ratio(1.1, 0.9, 1.3))]
         ['faster', 'same', 'cannot tell']
     """

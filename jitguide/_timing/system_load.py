@@ -14,27 +14,14 @@ _WORK = (0, 1, 2, 5, 6, 7)
 
 @dataclass(frozen=True)
 class Busy:
-    """A reading of the counters of processor time; two readings tell the load between them.
+    """A reading of the counters of processor time, in seconds; two readings tell the load between them."""
 
-    Attributes:
-        wall: Seconds on the wall clock.
-        own: Seconds of processor time of this process and its children.
-        machine: Seconds of processor time of all programs; None where the system does not tell.
-
-    Example:
-        >>> from jitguide._timing.system_load import Busy
-        >>> cores = Busy.now().cores_since()
-        >>> cores is None or cores >= 0
-        True
-    """
-
-    wall: float
-    own: float
-    machine: float | None
+    wall: float  # on the wall clock
+    own: float  # processor time of this process and its children
+    machine: float | None  # processor time of all programs; None where the system does not tell
 
     @classmethod
     def now(cls) -> Busy:
-        """Read the counters."""
         return cls(perf_counter(), sum(os.times()[:4]), _machine_seconds())
 
     def cores_since(self, now: Busy | None = None) -> float | None:

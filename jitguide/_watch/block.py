@@ -47,11 +47,11 @@ class WatchedBlock(Displayed):
         self._open = contextlib.ExitStack()
         self._open.enter_context(_monitoring.logged())
         self._found = self._open.enter_context(_monitoring.recording())
-        self._before = sum(_monitoring.all_work().values())
+        self._before = sum(dict(_monitoring.WORK).values())
         return self
 
     def __exit__(self, *details: Any) -> None:
-        work = sum(_monitoring.all_work().values()) - self._before
+        work = sum(dict(_monitoring.WORK).values()) - self._before
         self._open.close()
         self._found = [*self._found]  # a task that this block started may go on
         self._counted = self._counted and _monitoring.is_listening()
@@ -116,10 +116,9 @@ class WatchedBlock(Displayed):
             groups["all", ""] = self._found
         by_time = sorted(groups, key=lambda key: (key == ("all", ""), -_seconds(groups[key])))
         cells = []
-        for function, where in by_time:
-            events = groups[function, where]
-            numbers = [sum(e.phase == phase for e in events) for phase in _PHASES]
-            cells.append([function, where, *numbers, duration(_seconds(events))])
+        for key in by_time:
+            numbers = [sum(e.phase == phase for e in groups[key]) for phase in _PHASES]
+            cells.append([*key, *numbers, duration(_seconds(groups[key]))])
         notes = [_NO_REASONS if cells else "Nothing was traced or compiled here."]
         notes = [*(notes if self._counted else [_BLIND]), *([_ELSEWHERE] if self._elsewhere else [])]
         return Table(_HEADER, cells, numeric=range(2, 7), notes=notes, fit=True)
@@ -217,8 +216,8 @@ def _asserted(
         found = seen._which(phases, name)
     except RuntimeError as error:
         raise AssertionError(str(error)) from None
-    if isinstance(of, str) and of not in _monitoring.all_work():
-        close = difflib.get_close_matches(of, _monitoring.all_work(), n=3)
+    if isinstance(of, str) and of not in _monitoring.WORK:
+        close = difflib.get_close_matches(of, [*_monitoring.WORK], n=3)
         meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
         raise ValueError(
             f"`of` is {of!r}, and no function of that name was traced or compiled in this process{meant} "

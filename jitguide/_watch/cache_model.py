@@ -1,7 +1,5 @@
 """The signatures that JAX's caches hold for a function, as far as watched calls tell."""
 
-from __future__ import annotations
-
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -22,45 +20,28 @@ _places_lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Work:
-    """A call that was not a hit, and what was known about its function when it began.
+    """A call that was not a hit, and what was known about its function when it began."""
 
-    Attributes:
-        name: Name of the function.
-        now: Signature of the call.
-        layer: How deep it went.
-        slow: Whether calls of this kind never take the fast path.
-        first: Whether it is the first of its watcher to do any work.
-        met: Whether there were calls before it that are not known here.
-        since: `History.count` when the call began; None if nothing was learned since.
-        busy: Whether another thread worked on the function during the call.
-    """
-
-    name: str
+    name: str  # of the function
     now: Signature
-    layer: str
-    slow: bool = False
-    first: bool = False
-    met: bool = False
-    since: int | None = None
-    busy: bool = False
+    layer: str  # how deep it went
+    slow: bool = False  # whether calls of this kind never take the fast path
+    first: bool = False  # whether it is the first of its watcher to do any work
+    met: bool = False  # whether there were calls before it that are not known here
+    since: int | None = None  # `History.count` when the call began; None if nothing was learned since
+    busy: bool = False  # whether another thread worked on the function during the call
 
 
 class History:
-    """What is known about the calls of one function object; shared by all its watchers.
+    """What is known about the calls of the function object `fun`; shared by all its watchers.
 
-    Args:
-        fun: Reference to the function.
-        others: References to functions that the same code made before.
-
-    Attributes:
-        count: How many kinds of calls were ever learned.
-        has_slow: Whether there are kinds of calls that never take the fast path.
-        outlines: Of calls while there are slow kinds: why they took no fast path, None if they did.
+    `others` are functions that the same code made before.
     """
 
     def __init__(self, fun: weakref.ref[Any] | None = None, others: Sequence[weakref.ref[Any]] = ()) -> None:
-        self.count = 0
-        self.has_slow = False
+        self.count = 0  # how many kinds of calls were ever learned
+        self.has_slow = False  # whether there are kinds of calls that never take the fast path
+        # Of calls while there are slow kinds: why they took no fast path, None if they did.
         self.outlines: dict[tuple[Any, ...], Reason | None] = {}
         self._fun, self._others = fun, others
         self._lock = threading.Lock()
@@ -85,10 +66,7 @@ class History:
     def note_error(self, now: Signature, *, kept: bool, grown: bool) -> None:
         """Remember a call that raised.
 
-        Args:
-            now: Its signature.
-            kept: Whether its program is kept.
-            grown: Whether it left an entry: JAX never gives that entry a fast path.
+        `kept` is whether its program is kept, `grown` whether it left an entry: JAX never gives that a fast path.
         """
         with self._lock:
             self._raised = True

@@ -116,9 +116,7 @@ class CallLog(Displayed):
         """How many calls had each outcome; only those that occurred."""
         with self._lock:
             count, others = len(self._seconds), [*self._others]
-        found = Counter(
-            other.outcome if isinstance(other, Call) else "left the fast path" for other in others
-        )
+        found = Counter(x.outcome if isinstance(x, Call) else "left the fast path" for x in others)
         found["hit"] += count - len(others)
         return {outcome: found[outcome] for outcome in OUTCOMES if found[outcome]}
 
@@ -130,7 +128,7 @@ class CallLog(Displayed):
     @property
     def compiles(self) -> int:
         """How many calls compiled, those that raised later included; a program read from the persistent cache is not compiled."""
-        return len(self._which(_has_compiled))
+        return len(self._which(lambda call: call.compiled or call.outcome == "compiled"))
 
     @property
     def hits(self) -> int:
@@ -157,7 +155,7 @@ class CallLog(Displayed):
             ValueError: The number is negative.
         """
         __tracebackhide__ = True
-        self._assert("compiled", _has_made, require_count(expected, at_most))
+        self._assert("compiled", lambda call: call.compile is not None, require_count(expected, at_most))
 
     def assert_traces(self, expected: int | None = None, *, at_most: int | None = None) -> None:
         """Fail unless exactly `expected` calls traced since the start or the last `reset`.
@@ -193,15 +191,11 @@ class CallLog(Displayed):
         new = np.flatnonzero(kinds[1:] != kinds[:-1]) + 1
         firsts = [0, *new.tolist()] if len(kinds) else []
         lasts = [*firsts[1:], len(kinds)][: len(firsts)]
-        return [
-            _Run(
-                first + 1,
-                last,
-                call_at(first + 1, float(seconds[first]), others.get(first + 1)),
-                float(np.median(seconds[first:last])),
-            )
-            for first, last in zip(firsts, lasts, strict=True)
-        ]
+        runs = []
+        for first, last in zip(firsts, lasts, strict=True):
+            call = call_at(first + 1, float(seconds[first]), others.get(first + 1))
+            runs.append(_Run(first + 1, last, call, float(np.median(seconds[first:last]))))
+        return runs
 
     def _table(self) -> Table:
         runs, count = self._runs(), len(self._seconds)
@@ -218,14 +212,6 @@ class CallLog(Displayed):
 
 def _has_traced(call: Call) -> bool:
     return call.trace is not None
-
-
-def _has_compiled(call: Call) -> bool:
-    return call.compiled or call.outcome == "compiled"
-
-
-def _has_made(call: Call) -> bool:
-    return call.compile is not None
 
 
 def _rows(runs: list[_Run]) -> Iterator[list[str]]:

@@ -5,8 +5,6 @@ donated still knows its type. Static values are kept, as JAX keeps them too. A w
 caches were cleared as well, to tell a call that JAX has forgotten from a new one.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +15,7 @@ import jax.tree_util as tree
 import numpy as np
 
 from jitguide import _jax
-from jitguide._callables import parameters_of, static_names
+from jitguide._callables import argument_name, parameters_of, static_names
 from jitguide._text import show
 
 _ARRAYS = (jax.Array, np.ndarray, np.generic)
@@ -59,7 +57,6 @@ class Leaf:
 
     @property
     def dtype(self) -> str:
-        """Name of the dtype."""
         return str(getattr(self.aval, "dtype", self.aval))
 
     @property
@@ -111,21 +108,17 @@ def signature_of(
     static: Iterable[str] = (),
     only_arrays: bool = False,
 ) -> Signature:
-    """Return the signature of the call `fn(*args, **kwargs)`.
+    """Return the signature of the call `fn(*args, **kwargs)` of a jitted function; donated arrays are fine.
 
-    Args:
-        fn: The jitted function.
-        args: Positional arguments; donated arrays are fine.
-        kwargs: Keyword arguments.
-        static: Names of static parameters, in addition to those that JAX reports.
-        only_arrays: Whether every leaf that is not an array is static, as for `equinox.filter_jit`.
+    `static` names static parameters beside those that JAX reports; `only_arrays` is whether every leaf that is not
+    an array is static, as for `equinox.filter_jit`.
     """
     parameters = parameters_of(fn)
     names = {*static, *static_names(fn, parameters)}
     arguments = {}
-    for name, owner, keyword, value in _spelled(parameters, args, kwargs):
+    for name, keyword, value in _spelled(parameters, args, kwargs):
         keyword = keyword and not only_arrays  # Equinox binds the arguments first
-        arguments[name] = _argument(name, keyword, value, owner in names or name in names, only_arrays)
+        arguments[name] = _argument(name, keyword, value, name in names, only_arrays)
     defaults = {
         p.name: p.default
         for p in parameters
@@ -137,10 +130,7 @@ def signature_of(
 def outline_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], values: bool) -> tuple[Any, ...]:
     """Return what tells a call from most others of its function; quick, and hashable.
 
-    Args:
-        args: Positional arguments.
-        kwargs: Keyword arguments.
-        values: Whether values count that are not arrays, because some may be static.
+    `values` is whether values count that are not arrays, because some may be static.
     """
     leaves, structure = tree.tree_flatten((args, dict(kwargs)))
     return structure, *[getattr(leaf, "shape", None) or _mark(leaf, values) for leaf in leaves]
@@ -152,15 +142,12 @@ def _mark(leaf: Any, values: bool) -> Any:
 
 def _spelled(
     parameters: list[inspect.Parameter], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Iterable[tuple[str, str, bool, Any]]:
-    """Yield name, parameter, whether it was passed by keyword, and value of each argument of a call."""
-    order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "argument")
+) -> Iterable[tuple[str, bool, Any]]:
+    """Yield name, whether it was passed by keyword, and value of each argument of a call."""
     for i, value in enumerate(args):
-        name = order[i] if i < len(order) else f"{rest}[{i - len(order)}]"
-        yield name, name, False, value
+        yield argument_name(parameters, i), False, value
     for name in sorted(kwargs):  # JAX sorts them as well: their order makes no difference
-        yield name, name, True, kwargs[name]
+        yield name, True, kwargs[name]
 
 
 def _argument(name: str, keyword: bool, value: Any, static: bool, only_arrays: bool) -> Argument:

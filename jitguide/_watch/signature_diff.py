@@ -4,8 +4,6 @@ JAX's own explanation is a log text that changes with versions, says nothing abo
 and sometimes picks an unfit earlier call. So signatures are compared here, and no text of JAX is read.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -40,14 +38,9 @@ _NOT_THE_CAUSE = "that alone makes no new program, and no other difference was f
 def reason_for(
     name: str, now: Signature, earlier: Sequence[Signature], layer: str, raised: bool = False
 ) -> Reason:
-    """Return why a call did work down to `layer`, given the signatures that had been seen before.
+    """Return why a call did work down to `layer`: `TRACE`, `COMPILE` or `FAST`.
 
-    Args:
-        name: Name of the function.
-        now: Signature of the call.
-        earlier: Signatures that are in JAX's caches, oldest first.
-        layer: How deep the call went: `TRACE`, `COMPILE` or `FAST`.
-        raised: Whether there were calls that raised; they are not among `earlier`.
+    `earlier` are the signatures in JAX's caches, oldest first; `raised` is whether other calls raised.
     """
     if not earlier:
         kind = "first call without error" if raised else "first call"
@@ -200,11 +193,8 @@ def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
         if before.origin == now.origin:
             yield from _fixed(name, parts(before.value, now.value), field=False)
         else:
-            yield reason(
-                "static value",
-                name,
-                *(show(x.value) if x.origin == STATIC else x.type for x in (before, now)),
-            )
+            words = (show(x.value) if x.origin == STATIC else x.type for x in (before, now))
+            yield reason("static value", name, *words)
         return
     if before == now:
         return
@@ -214,14 +204,11 @@ def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
     if before.shape != now.shape:
         yield reason("shape", name, *types)
     if before.weak != now.weak:
-        yield reason("weak type", name, *(_with_weakness(leaf) for leaf in (before, now)))
+        words = (f"{'weak' if x.weak else 'strong'} {x.type} ({x.origin})" for x in (before, now))
+        yield reason("weak type", name, *words)
     if before.origin != now.origin:
         yield reason("input kind", name, before.origin, now.origin)
     yield from _placement(name, before, now)
-
-
-def _with_weakness(leaf: Leaf) -> str:
-    return f"{'weak' if leaf.weak else 'strong'} {leaf.type} ({leaf.origin})"
 
 
 def _placement(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:

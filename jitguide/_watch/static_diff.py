@@ -1,7 +1,5 @@
 """Where two values that jit compiles in differ: the parts of a configuration, a closure or a container's metadata."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import functools
@@ -35,18 +33,16 @@ class Part(NamedTuple):
     old: Any
 
     def advice(self, field: bool) -> str:
-        """Return what to do about it, by what it is; `field` is whether it is in a container among the arguments."""
+        """Return what to do about it, "" for the advice of its kind; `field` is whether it is in a container."""
         old = self.old
         if self.kind == "type":
-            return ""  # that of its kind
+            return ""
         if self.kind == "identity":
             if _is_function(old) or (isinstance(old, tuple) and any(map(callable, old))):
                 return (
                     "functions compare by identity. Make it once, outside the loop, and pass the same object."
                 )
-            return (
-                "define `__eq__` and `__hash__`, as a frozen dataclass does, or pass the same object again."
-            )
+            return ""
         if _is_nan(old):
             return "nan is not equal to nan, so every call with it compiles. Mark what is missing with None."
         if isinstance(old, jax.Array | np.ndarray):
@@ -79,12 +75,8 @@ def by_identity(value: Any) -> bool:
 def parts(old: Any, new: Any, path: str = "", strict: bool = True, depth: int = _DEEPEST) -> list[Part]:
     """Return the parts in which two values differ; none if JAX takes them for the same.
 
-    Args:
-        old: One value.
-        new: The other.
-        path: Where they stand, as it would be written in Python; a value in the closure of `f` is `f(name)`.
-        strict: Whether equal values of two types differ, as static arguments do and static fields do not.
-        depth: How deep to look.
+    `path` is where they stand, as it would be written in Python; a value in the closure of `f` is `f(name)`. Equal
+    values of two types differ as static arguments, and not as static fields, which are not `strict`.
 
     Example:
         >>> [(part.path, part.before, part.now) for part in parts({"lr": 0.1, "n": 2}, {"lr": 0.2, "n": 2})]
@@ -112,20 +104,14 @@ def parts(old: Any, new: Any, path: str = "", strict: bool = True, depth: int = 
 def field_parts(old: Any, new: Any, path: str) -> list[Part]:
     """Return the parts in which the data differ that two nodes of a tree keep beside their leaves."""
     try:
-        pairs = [unflattened(structure) for structure in (old, new)]
-        kept = [
-            id(child)
-            for node in pairs
-            for child in tree.tree_leaves(node, is_leaf=lambda part, node=node: part is not node)
-        ]
-        names = [name for name in _names(pairs[0]) if hasattr(pairs[1], name)]
-        values = [(name, *(getattr(node, name) for node in pairs)) for name in names]
-        found = [
-            part
-            for name, a, b in values
-            if id(a) not in kept and id(b) not in kept and not name.startswith("_")
-            for part in parts(a, b, f"{path}.{name}", strict=False)
-        ]
+        nodes = [unflattened(structure) for structure in (old, new)]
+        children = {id(c) for n in nodes for c in tree.tree_leaves(n, is_leaf=lambda x, n=n: x is not n)}
+        found = []
+        for name in _names(nodes[0]):
+            if hasattr(nodes[1], name) and not name.startswith("_"):
+                a, b = (getattr(node, name) for node in nodes)
+                if not {id(a), id(b)} & children:
+                    found += parts(a, b, f"{path}.{name}", strict=False)
     except Exception:  # a container may refuse to be built of numbers
         found = []
     return found or parts(tree_node(old)[0], tree_node(new)[0], path, strict=False)
@@ -147,9 +133,7 @@ def _inside(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
         if len(old) == len(new):
             yield from ((f"[{i}]", a, b) for i, (a, b) in enumerate(zip(old, new, strict=True)))
     elif isinstance(old, functools.partial):
-        yield from (
-            (f".{name}", getattr(old, name), getattr(new, name)) for name in ("func", "args", "keywords")
-        )
+        yield from ((f".{n}", getattr(old, n), getattr(new, n)) for n in ("func", "args", "keywords"))
     elif isinstance(old, types.MethodType):
         yield from (("", a, b) for a, b in [(old.__func__, new.__func__)] if a is not b)
         yield ".__self__", old.__self__, new.__self__
@@ -204,12 +188,7 @@ def _another(value: Any) -> str:
 
 def words_of(old: Any, new: Any) -> tuple[str, str]:
     """Return two values as two different texts, the part that differs among them."""
-    if (
-        isinstance(old, Mapping)
-        and isinstance(new, Mapping)
-        and type(old) is type(new)
-        and len(show(old)) > 40
-    ):
+    if isinstance(old, Mapping) and type(old) is type(new) and len(show(old)) > 40:
         gone, come = ([key for key in a if key not in b] for a, b in ((old, new), (new, old)))
         if gone or come:
             return _keys(len(old), gone), _keys(len(new), come)

@@ -1,7 +1,5 @@
 """How often something may happen, as the asserts are told."""
 
-from __future__ import annotations
-
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -15,7 +13,6 @@ class Wanted(NamedTuple):
     at_most: bool
 
     def fits(self, found: int) -> bool:
-        """Return whether that often is right."""
         return found <= self.number if self.at_most else found == self.number
 
     def __str__(self) -> str:

@@ -23,6 +23,9 @@ from jitguide._watch.target import Entered, Stand, entry_of, static_names_in
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_Args = tuple[Any, ...]
+_Kwargs = dict[str, Any]
+_Phases = dict[str, float]
 
 # Outcome of a call by the deepest phase that it reached, from the shallowest to the deepest.
 _OUTCOMES: dict[str, Outcome] = {
@@ -146,7 +149,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
             self._record(args, kwargs, seconds, _Before(size, learned, event))
         return out
 
-    def _transformed(self, by: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+    def _transformed(self, by: str, args: _Args, kwargs: _Kwargs) -> R:
         """Call the function under `vmap` or `grad`, and record that if it did any work; inside a trace, only call it."""
         out: R
         if not by:
@@ -163,8 +166,8 @@ class Watched(CallLog, Stand, Generic[P, R]):
 
     def _record(
         self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        args: _Args,
+        kwargs: _Kwargs,
         seconds: float,
         before: _Before,
         error: BaseException | None = None,
@@ -186,12 +189,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         return self._add(outcome, seconds, phases, why, signature)
 
     def _explain(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        phases: dict[str, float],
-        before: _Before,
-        error: BaseException | None,
+        self, args: _Args, kwargs: _Kwargs, phases: _Phases, before: _Before, error: BaseException | None
     ) -> tuple[Outcome, Reason | None, str]:
         """Return outcome, reason and signature of a call."""
         size = self._size()
@@ -225,7 +223,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
             return "hit", None, ""
         return outcome or "left the fast path", why, str(now)
 
-    def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature:
+    def _signature(self, args: _Args, kwargs: _Kwargs) -> Signature:
         """Return the signature of a call; where a library turns the arguments into others, of what you passed."""
         if not self._entered.wrapper:
             return signature_of(self._jitted, args, kwargs, self._static)
@@ -244,7 +242,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         advice = _KEPT if kept else "" if sure else _MAY_BE_KEPT
         return reason("raised", self.__name__, now=type(error).__name__, advice=advice)
 
-    def _has_effects(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def _has_effects(self, args: _Args, kwargs: _Kwargs) -> bool:
         """Return whether this kind of call always goes through Python; quick, as the trace is there."""
         try:
             return bool(self._jitted.trace(*args, **kwargs).jaxpr.effects)
@@ -275,6 +273,6 @@ class _WatchedInside(Watched[P, R]):
         return cast(R, self._entry(*args, **kwargs))
 
 
-def _deepest(phases: dict[str, float]) -> Outcome | None:
+def _deepest(phases: _Phases) -> Outcome | None:
     done = [outcome for phase, outcome in _OUTCOMES.items() if phase in phases]
     return done[-1] if done else None

@@ -7,7 +7,7 @@ from time import perf_counter
 import jax
 import jax.numpy as jnp
 
-from jitguide.demos.elementwise import polynomial, selu
+from jitguide._recording.experiments import polynomial, selu
 
 
 def oscillate(state):

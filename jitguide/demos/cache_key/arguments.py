@@ -1,7 +1,5 @@
 """Changes to what you pass: values, types, containers, static values, calling convention."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field

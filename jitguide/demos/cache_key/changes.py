@@ -111,23 +111,16 @@ class Changes(Displayed):
             args: Passed to it; they are made before anything is counted.
             kwargs: The same, by keyword.
         """
-        self._add(what, True, call, args, kwargs)
+        self._add(what, lambda: call(*args, **kwargs), has_fast_path=True)
 
     def count(self, what: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Add a row for something other than a call, such as `f.lower`, which has no fast path."""
-        self._add(what, False, call, args, kwargs)
+        self._add(what, lambda: call(*args, **kwargs), has_fast_path=False)
 
-    def _add(
-        self,
-        what: str,
-        has_fast_path: bool,
-        call: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> None:
+    def _add(self, what: str, action: Callable[[], Any], has_fast_path: bool) -> None:
         before = _bodies_run
         with watch() as seen, _python_of_jit() as frames:
-            jax.block_until_ready(call(*args, **kwargs))
+            jax.block_until_ready(action())
         fast = not frames if has_fast_path and _jax.jit_file() else None
         compiles = seen.compiles + seen.cache_reads
         self.rows.append(Change(what, fast, _bodies_run - before, seen.lowerings, compiles))
@@ -142,10 +135,8 @@ class Changes(Displayed):
 
     def _table(self) -> Table:
         path = {True: "hit", False: "left", None: ""}
-        cells = [
-            [row.what, path[row.fast], *(n or "–" for n in (row.traces, row.lowerings, row.compiles))]
-            for row in self.rows
-        ]
+        counts = ((row, (row.traces, row.lowerings, row.compiles)) for row in self.rows)
+        cells = [[row.what, path[row.fast], *(n or "–" for n in numbers)] for row, numbers in counts]
         notes = [] if _jax.jit_file() else [_NOT_KNOWN]
         return Table(_HEADER, cells, numeric=(2, 3, 4), title=self.title, notes=notes)
 

@@ -1,7 +1,5 @@
 """What the second of two calls of one jitted function does, for every pair of some calls."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -51,18 +49,14 @@ class Pairs:
         return f"{len(self.names)} calls, {len(self.found)} pairs; the second call: {counts}"
 
     def _repr_html_(self) -> str:
-        head = "".join(
-            f'<th scope="col" title="{escape(name)}">{i}</th>' for i, name in enumerate(self.names, 1)
-        )
-        rows = "".join(
-            f'<tr><th scope="row">{i}&nbsp; <code>{escape(first)}</code></th>'
-            + "".join(_cell(self.found[first, second]) for second in self.names)
-            + "</tr>"
-            for i, first in enumerate(self.names, 1)
-        )
-        legend = "".join(
-            f'<li><span class="pair-{kind}">{kind}</span> {text}</li>' for kind, text in _KINDS.items()
-        )
+        numbered = list(enumerate(self.names, 1))
+        head = "".join(f'<th scope="col" title="{escape(name)}">{i}</th>' for i, name in numbered)
+        rows = ""
+        for i, first in numbered:
+            kinds = (_kind(self.found[first, second]) for second in self.names)
+            cells = "".join(f'<td class="pair-{kind}">{kind}</td>' for kind in kinds)
+            rows += f'<tr><th scope="row">{i}&nbsp; <code>{escape(first)}</code></th>{cells}</tr>'
+        legend = "".join(f'<li><span class="pair-{k}">{k}</span> {text}</li>' for k, text in _KINDS.items())
         calls = [self.found[first, second] for first in self.names for second in self.names]
         reasons = list(dict.fromkeys(str(call.reason or "") for call in calls))
         found = [[_kind(call), reasons.index(str(call.reason or "")), *_milliseconds(call)] for call in calls]
@@ -82,11 +76,6 @@ def _kind(call: Call) -> str:
     if call.trace is not None:
         return "trace"
     return "path" if call.compile is None else "compile"
-
-
-def _cell(call: Call) -> str:
-    kind = _kind(call)
-    return f'<td class="pair-{kind}">{kind}</td>'
 
 
 def _milliseconds(call: Call) -> list[float | None]:
@@ -131,12 +120,7 @@ def _under(setting: AbstractContextManager[object], f: Callable[..., object], x:
 
 
 def second_call(first: _Run, second: _Run) -> Call:
-    """Return what JAX did at the second of two calls of a new function.
-
-    Example:
-        >>> second_call(lambda f: f(1.0), lambda f: f(1)).outcome
-        'compiled'
-    """
+    """Return what JAX did at the second of two calls of a new function."""
 
     def scaled(x: Any, n: int = 1) -> Any:
         return jax.tree.map(lambda leaf: n * leaf, x)

@@ -1,7 +1,5 @@
 """Changes to what surrounds a call: the function and its options, devices, settings, threads, stages."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import threading
