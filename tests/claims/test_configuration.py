@@ -175,7 +175,7 @@ def test_debug_nans_checks_results_only():
 
 @pytest.mark.claim(
     "rank-promotion-can-raise",
-    "`numpy_rank_promotion('raise')` refuses to broadcast arrays of different rank.",
+    "`numpy_rank_promotion('raise')` refuses to broadcast arrays of different rank in arithmetic.",
 )
 def test_rank_promotion_can_raise():
     with jax.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank_promotion"):
@@ -184,7 +184,7 @@ def test_rank_promotion_can_raise():
 
 @pytest.mark.claim(
     "dtype-promotion-can-be-refused",
-    "`numpy_dtype_promotion('strict')` refuses to mix dtypes; Python numbers are still taken.",
+    "`numpy_dtype_promotion('strict')` refuses to mix dtypes; a Python number of the same kind is still taken.",
 )
 def test_dtype_promotion_can_be_refused():
     with jax.numpy_dtype_promotion("strict"):

@@ -107,7 +107,7 @@ def test_donating_a_tree_donates_every_leaf(case):
 @pytest.mark.claim(
     "unusable-donation-warns",
     "A donated array on one device that has as many elements as no result is not deleted, and a `UserWarning` names it; "
-    "of an array split over several devices JAX does not warn.",
+    "of an array split over several devices along automatic axes JAX does not warn.",
 )
 @pytest.mark.hostile("empty", "bfloat16", "int8", "bool", "complex", "matrix", "split")
 def test_unusable_donation_warns(case):

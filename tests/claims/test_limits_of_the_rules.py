@@ -101,8 +101,8 @@ def facts():
 
 @pytest.mark.claim(
     "split-array-is-refused-for-donation-without-a-warning",
-    "Donating an array that is split over several devices, where the results have other sizes, does "
-    "nothing, without a warning; a result of the same size takes its memory.",
+    "Donating an array that is split over several devices along automatic axes, where the results have other sizes, "
+    "does nothing, without a warning; a result of the same size takes its memory.",
 )
 def test_split_array_is_refused_for_donation_without_a_warning(facts):
     assert facts["count"] == 4

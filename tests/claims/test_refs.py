@@ -53,6 +53,22 @@ def test_wrong_twin_ref_outside_is_frozen():
 
 
 @pytest.mark.claim(
+    "ref-index-out-of-range-is-moved-inside",
+    "Under jit, a traced index beyond the end of a `Ref` reads the last entry, and a write there overwrites it.",
+)
+def test_ref_index_out_of_range_is_moved_inside():
+    @jax.jit
+    def read_and_write(ref, i):
+        value = ref[i]
+        ref[i] = jnp.float32(9.0)
+        return value
+
+    ref = jax.new_ref(jnp.arange(3.0))
+    assert read_and_write(ref, 7) == 2
+    assert ref[...].tolist() == [0, 1, 9]
+
+
+@pytest.mark.claim(
     "new-ref-copies-the-array", "`jax.new_ref(x)` leaves `x` as it is: later writes do not reach it."
 )
 def test_new_ref_copies_the_array():

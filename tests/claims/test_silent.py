@@ -212,7 +212,7 @@ def test_large_python_integer_fails():
 
 @pytest.mark.claim(
     "casts-to-integers-saturate",
-    "Casting a float that is too large gives the largest integer, and on a CPU casting `nan` gives 0, "
+    "Casting a traced float that is too large gives the largest integer, and on a CPU casting `nan` gives 0, "
     "without a warning.",
 )
 def test_casts_to_integers_saturate():
