@@ -35,6 +35,7 @@ OTHER_CLASSES = {
     "pickle-of-jitted-function": {"PicklingError"},  # depends on where the function was defined
     "removed-name": {"ImportError", "ModuleNotFoundError", "TypeError"},  # what kind of name it is
     "not-a-numeric-array": {"ValueError"},
+    "dlpack-capsule": {"AttributeError"},
     "partition-spec-without-mesh": {"ValueError"},  # of device_put
 }
 # Recognised by what is printed or logged, or by a warning that needs a larger array.
@@ -71,6 +72,8 @@ ELSEWHERE = {
     "pallas-kernel",
     "too-many-parameters",
     "cache-entry-unreadable",
+    "array-on-other-processes",
+    "distributed-arguments",  # the examples' process has used JAX
 }
 
 # What causes and costs say besides, by the key of the entry.
