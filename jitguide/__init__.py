@@ -72,7 +72,7 @@ _HOMES = {
     "_timing.scaling": ["Scaling", "scaling"],
     "_timing.statistics": ["Ratio"],
     "_watch.block": ["WatchedBlock", "assert_compiles", "assert_traces"],
-    "_watch.call_log": ["Call"],
+    "_watch.call": ["Call"],
     "_watch.reasons": ["Reason"],
     "_watch.watch": ["Watched", "watch"],
 }

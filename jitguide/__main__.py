@@ -108,16 +108,10 @@ def _read(source: str, echo: Any) -> str:
     if source == "-":
         return _standard_input(echo)
     # A message has spaces in it, and a misspelt name of a file hardly ever has.
-    if not source or (any(c.isspace() for c in source) and not _is_file(source)):
+    # Not pathlib, which raises for what is too long for a name.
+    if not source or (any(c.isspace() for c in source) and not os.path.isfile(source)):  # noqa: PTH113
         return source
     return _decoded(Path(source).read_bytes())
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # too long for a name, or not one at all
-        return False
 
 
 def _standard_input(echo: Any) -> str:

@@ -29,7 +29,7 @@ def donates_any(args_info: Any) -> bool:
 
 
 def donates_object(owner: tuple[Any, ...], args_info: tuple[Any, ...]) -> bool:
-    """Return whether `owner`, the object of a method or nothing, is donated; a static one is not in `args_info`."""
+    """Return whether the object of a method, if `owner` has one, is donated; `args_info` lacks a static one."""
     first = args_info[: len(owner)]
     return jax.tree.structure(first) == jax.tree.structure(owner) and donates_any(first)
 

@@ -102,17 +102,15 @@ def jitted_in(fn: Any) -> Any:
 
 
 def reached(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Return the jitted function or library's wrapper that a call of `fn` reaches, and the arguments bound on the way.
+    """Return the jitted function, or library's wrapper, that a call of `fn` reaches, and what is bound on the way.
 
     Options such as `static_argnums` count what is bound as the first arguments, so it has to be passed to the
-    jitted function, not jitted away. Where no jitted function is inside, it is `fn` itself, not watched, and nothing.
+    jitted function, not jitted away. Without one inside, the result is `fn` itself, not watched, and nothing.
 
     Example:
         >>> power = jax.jit(pow, static_argnums=1)
         >>> reached(functools.partial(power, 3.0)) == (power, (3.0,), {})
         True
-        >>> reached(abs)
-        (<built-in function abs>, (), {})
     """
     return (unwatched(fn), (), {}) if jitted_in(fn) is None else peeled(fn)
 
@@ -197,6 +195,9 @@ def static_names(fn: Any, parameters: list[inspect.Parameter]) -> set[str]:
 
 def fresh_jit(fn: Any) -> tuple[Any, tuple[str, ...]]:
     """Return `fn` jitted again, as a function that no cache of JAX knows, and notes."""
+    if held_in(fn):  # a library's wrapper around the jitted function
+        jitted, notes = fresh_jit(jitted_in(fn))
+        return with_inner(fn, jitted), notes
     if not isinstance(fn, jax.stages.Wrapped):
         return jax.jit(_copy_of(fn)), ()
     plain, options = getattr(fn, "__wrapped__", None), jit_options(fn)

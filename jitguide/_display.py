@@ -32,10 +32,6 @@ def escape(text: object) -> str:
     """Return `text` as HTML text that can stand in an element or in a quoted attribute.
 
     What HTML forbids, such as most control characters, is shown as the replacement character.
-
-    Example:
-        >>> escape('<b title="x">')
-        '&lt;b title=&quot;x&quot;&gt;'
     """
     return html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(text)), quote=True)
 
@@ -44,8 +40,8 @@ def plural(noun: str, number: float | None) -> str:
     return noun if number == 1 else f"{noun}s"
 
 
-def duration(seconds: float | None, digits: int = 2) -> str:
-    """Return a time in seconds as text with a fitting unit and `digits` significant digits.
+def duration(seconds: float | None) -> str:
+    """Return a time in seconds as text with a fitting unit and two significant digits.
 
     Example:
         >>> duration(0.000012345), duration(2.5), duration(None)
@@ -53,10 +49,10 @@ def duration(seconds: float | None, digits: int = 2) -> str:
     """
     if seconds is None or math.isnan(seconds):
         return "not available"
-    rounded = float(f"{seconds:.{digits - 1}e}")  # 999.7 µs with two digits is 1.0 ms
+    rounded = float(f"{seconds:.1e}")  # 999.7 µs is 1.0 ms
     fitting = (pair for pair in _TIME_UNITS if abs(rounded) >= pair[0] * (1 - 1e-9))
     scale, unit = next(fitting, _TIME_UNITS[-1])
-    return f"{significant(seconds / scale, digits)} {unit}"
+    return f"{significant(seconds / scale)} {unit}"
 
 
 def size(count: float | None) -> str:
@@ -130,22 +126,18 @@ class Table:
         rows = [[str(c) for c in row] for row in [self.header, *self.rows]]
         cells = [[c for i, c in enumerate(row) if i != self.below] for row in rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        if self.fit and sum(widths) + 2 * len(widths) - 2 > _COLUMNS:
-            widths[0] = max(widths[0] - (sum(widths) + 2 * len(widths) - 2 - _COLUMNS), 8)
+        excess = sum(widths) + 2 * len(widths) - 2 - _COLUMNS
+        if self.fit and excess > 0:
+            widths[0] = max(widths[0] - excess, 8)
             for row in cells:
                 row[0] = row[0] if len(row[0]) <= widths[0] else f"{row[0][: widths[0] - 1]}…"
         indent = " " * (widths[0] + 2)
 
-        def line(row: Sequence[str]) -> str:
-            parts = [
-                c.rjust(w) if i in self.numeric else c.ljust(w)
-                for i, (c, w) in enumerate(zip(row, widths, strict=True))
-            ]
-            return "  ".join(parts).rstrip()
-
         lines = [self.title] if self.title else []
         for number, (row, whole) in enumerate(zip(cells, rows, strict=True)):
-            lines.append(line(row))
+            pairs = enumerate(zip(row, widths, strict=True))
+            parts = (c.rjust(w) if i in self.numeric else c.ljust(w) for i, (c, w) in pairs)
+            lines.append("  ".join(parts).rstrip())
             if number and self.below is not None and whole[self.below]:
                 lines += wrapped(whole[self.below], indent, indent)
         notes = [part for note in self.notes for part in (wrapped(note) if self.fit else [note])]
@@ -160,8 +152,7 @@ class Table:
         body = "".join(f"<tr>{self._row(row)}</tr>" for row in self.rows)
         caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
         below = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        grid = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return grid + below
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
 
     def _row(self, row: Sequence[object]) -> str:
         first, *rest = row

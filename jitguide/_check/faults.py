@@ -10,7 +10,7 @@ from jitguide import _jaxprs
 from jitguide._check import purity
 from jitguide._check.rules import Finding, finding, named
 from jitguide._display import significant
-from jitguide._stages.liveness import needed
+from jitguide._stages.liveness import liveness
 from jitguide._timing.equality import apart, wide
 from jitguide._watch.signature import Signature
 
@@ -22,9 +22,8 @@ def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     names = {id(value): name for name, value in purity.captured(fn).items()}
     wrapped = {id(c) for c in _jaxprs.constants_into(traced.jaxpr, "random_wrap")}
     for c in _jaxprs.constants(traced.jaxpr):
-        named_key = (
-            str(c.dtype) == "uint32" and c.shape[-1:] in ((2,), (4,)) and "key" in names.get(id(c), "")
-        )
+        looks_so = str(c.dtype) == "uint32" and c.shape[-1:] in ((2,), (4,))
+        named_key = looks_so and "key" in names.get(id(c), "")
         if named_key or id(c) in wrapped or str(c.dtype).startswith("key<"):
             yield finding(
                 "captured key",
@@ -36,7 +35,7 @@ def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
 def unused(signature: Signature, traced: Any) -> Iterator[Finding]:
     """Find arguments that do not reach the result, though they hold arrays."""
     jaxpr = _jaxprs.open_jaxpr(traced.jaxpr)
-    used = needed(jaxpr)
+    _, used = liveness(jaxpr)
     variables = iter(jaxpr.invars)
     for argument in (a for a in signature.arguments.values() if not a.static):
         own = [next(variables, None) for _ in argument.leaves]

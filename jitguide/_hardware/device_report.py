@@ -102,7 +102,7 @@ class DeviceReport(_display.Displayed):
     load: float | None
     problem: str | None = None
 
-    def _rows(self) -> list[tuple[str, str]]:
+    def _table(self) -> _display.Table:
         device = f"{self.device_count} × {self.device_kind} ({self.platform})" if self.platform else "none"
         rows = [
             ("JAX", f"{self.jax} (jaxlib {self.jaxlib})"),
@@ -117,11 +117,9 @@ class DeviceReport(_display.Displayed):
             ("compilation cache", "yes" if self.compilation_cache else "no"),
             ("load", "not available" if self.load is None else f"{self.load:.1f}"),
             *self.settings,
+            *([("problem", self.problem)] if self.problem else []),
         ]
-        return [*rows, ("problem", self.problem)] if self.problem else rows
-
-    def _table(self) -> _display.Table:
-        return _display.Table(["what", "value"], self._rows())
+        return _display.Table(["what", "value"], rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as data that `json.dumps` accepts."""
@@ -167,17 +165,12 @@ def _backend() -> dict[str, Any]:
     except Exception as error:  # a missing driver, plug-in or platform: each backend raises its own class
         # Some failures are assertions without a text; the class is then all there is to say.
         reason = first_sentence(clean(str(error))) or type(error).__name__
-        reason = reason if reason.endswith((".", "!", "?")) else f"{reason}."
+        reason += "" if reason.endswith((".", "!", "?")) else "."
         problem = f"JAX could not start a device: {reason} Check JAX_PLATFORMS and the installed plug-in."
         unknown = dict.fromkeys(("platform", "device_kind", "device_memory"))
         return unknown | {"device_count": 0, "problem": problem}
-    first = devices[0]
-    return {
-        "platform": first.platform,
-        "device_kind": first.device_kind,
-        "device_count": len(devices),
-        "device_memory": memory_limit(first),
-    }
+    first = {name: getattr(devices[0], name) for name in ("platform", "device_kind")}
+    return first | {"device_count": len(devices), "device_memory": memory_limit(devices[0])}
 
 
 def memory_limit(device: Any) -> int | None:

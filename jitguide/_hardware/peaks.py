@@ -88,7 +88,7 @@ class Peaks(_display.Displayed, _display.AsData):
         """Return the peak for elements of type `dtype`, or None if that type was not measured."""
         return next((m for m in self.matmuls if m.dtype == dtype), None)
 
-    def _rows(self) -> list[tuple[str, str, str]]:
+    def _table(self) -> _display.Table:
         copies = [
             ("copy", _display.size(c.working_set), rates(c.lowest, c.bytes_per_second, "B/s"))
             for c in self.copies
@@ -97,11 +97,8 @@ class Peaks(_display.Displayed, _display.AsData):
             (f"matmul {m.dtype}", f"{m.size} × {m.size}", rates(m.lowest, m.flops_per_second, "FLOP/s"))
             for m in self.matmuls
         ]
-        return copies + matmuls
-
-    def _table(self) -> _display.Table:
         title = f"Best of short bursts on {self.device}, lowest and highest of {_PASSES} passes"
-        return _display.Table(["peak", "size", "rate"], self._rows(), numeric=[1, 2], title=title)
+        return _display.Table(["peak", "size", "rate"], copies + matmuls, numeric=[1, 2], title=title)
 
 
 def rate(per_second: float, unit: str) -> str:

@@ -99,7 +99,7 @@ class Roofline(_display.Displayed, _display.AsData):
             return None
         return "memory" if self.bandwidth_fraction >= self.flops_fraction else "arithmetic"
 
-    def _rows(self) -> list[tuple[str, str, str]]:
+    def _table(self) -> _display.Table:
         copy, matmul = self.copy_peak, self.matmul_peak
         of_copy = rates(copy.lowest, copy.bytes_per_second, "B/s")
         of_copy += f" ({_display.size(copy.working_set)} copied)"
@@ -110,19 +110,17 @@ class Roofline(_display.Displayed, _display.AsData):
             passes = f"{_display.significant(self.passes)} passes over bytes in and out"
         what, _, why = self.no_ceiling.partition(": ")
         operations = _MISSING if self.flops is None else rate(self.flops, "FLOP")
-        return [
+        rows = [
             ("time of a call", _display.duration(self.seconds), ""),
             ("bytes in and out", _display.size(self.bytes_moved), _percent(self.bandwidth_fraction, of_copy)),
             ("bytes accessed", _display.size(self.bytes_accessed), passes),
             ("operations", operations, _percent(self.flops_fraction, of_matmul)),
             ("nearer ceiling", self.bound_by or what or _MISSING, why),
         ]
-
-    def _table(self) -> _display.Table:
         ratio, header = self.copy_ratio, ["what", "amount", "against"]
         value, low, high = (_display.significant(x) for x in (ratio.value, ratio.low, ratio.high))
         title = f"takes {value}× the time of copying the same bytes ({low}–{high})"
-        return _display.Table(header, self._rows(), title=title, notes=self.notes, fit=True)
+        return _display.Table(header, rows, title=title, notes=self.notes, fit=True)
 
 
 def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:

@@ -13,7 +13,7 @@ _OPERATION = re.compile(r"= ([\w.\-]+)")
 
 
 def jaxpr_lines(tagged: Any, find: Callable[[tuple[int, ...]], frozenset[int]]) -> list[Line]:
-    """Return the lines of a tagged jaxpr, printed by JAX and stripped of the tags; `find` gives the equations of a tag.
+    """Return the lines of a tagged jaxpr, printed by JAX and stripped of the tags, whose equations `find` gives.
 
     An equation that JAX prints on several lines owns them all, up to the body that it contains.
     """

@@ -28,9 +28,10 @@ def link(module: Module, emitted: Mapping[int, set[str]], nodes: Nodes) -> None:
 
 
 def _deduce(module: Module, emitted: Mapping[int, set[str]], nodes: Nodes) -> None:
-    callers, users = module.callers, _users(module)
+    users = _users(module)
     computing = (i for i in module.instructions() if i.opcode not in _MATERIAL | BOOKKEEPING)
     claimed = frozenset().union(*(i.equations for i in computing))
+    unclaimed = {equation: ops for equation, ops in emitted.items() if equation not in claimed}
     producers = _producers(nodes)
     found: list[tuple[Instruction, frozenset[int]]] = []
     for instruction in module.instructions():
@@ -40,29 +41,24 @@ def _deduce(module: Module, emitted: Mapping[int, set[str]], nodes: Nodes) -> No
         if caller is not None and caller.opcode != "fusion":
             found.append((instruction, caller.equations))
             continue
-        near = _near(module, instruction, users, callers)
+        near = _near(module, instruction, users)
         if instruction.opcode not in _MATERIAL:
-            near = _by_opcode(instruction, near, emitted, claimed, producers) or near
+            near = _by_opcode(instruction.opcode, near, unclaimed, producers) or near
         found.append((instruction, near))
     for instruction, equations in found:
         instruction.equations, instruction.link = equations, "inferred" if equations else None
 
 
 def _by_opcode(
-    instruction: Instruction,
-    near: frozenset[int],
-    emitted: Mapping[int, set[str]],
-    claimed: frozenset[int],
-    producers: Mapping[int, frozenset[int]],
+    opcode: str, near: frozenset[int], unclaimed: dict[int, set[str]], producers: dict[int, frozenset[int]]
 ) -> frozenset[int]:
     """Return the equations without a label of their own that were lowered to this very operation."""
-    wanted = instruction.opcode.replace("-", "_")
-    wanted = {"dot": "dot_general", "fusion": ""}.get(wanted, wanted)
-    unclaimed = frozenset(e for e, ops in emitted.items() if wanted in ops and e not in claimed)
-    if len(unclaimed) <= 1:
-        return unclaimed
-    upstream = frozenset().union(*(producers.get(e, frozenset()) for e in near))
-    return unclaimed & near or unclaimed & upstream
+    wanted = "dot_general" if opcode == "dot" else opcode.replace("-", "_")
+    found = frozenset(equation for equation, ops in unclaimed.items() if wanted in ops)
+    if len(found) <= 1:
+        return found
+    upstream = frozenset().union(*(producers.get(equation, frozenset()) for equation in near))
+    return found & near or found & upstream
 
 
 def _users(module: Module) -> dict[tuple[str, str], list[Instruction]]:
@@ -73,12 +69,7 @@ def _users(module: Module) -> dict[tuple[str, str], list[Instruction]]:
     return users
 
 
-def _near(
-    module: Module,
-    start: Instruction,
-    users: Mapping[Any, list[Instruction]],
-    callers: Mapping[str, Instruction],
-) -> frozenset[int]:
+def _near(module: Module, start: Instruction, users: Mapping[Any, list[Instruction]]) -> frozenset[int]:
     """Return the labels of the nearest labelled users of a result, looking into and out of fusions."""
     todo, seen, labels = [start], set[Any](), frozenset[int]()
     while todo:
@@ -93,7 +84,7 @@ def _near(
                 labels |= user.equations
             else:
                 todo.append(user)
-        caller = callers.get(at.computation)
+        caller = module.callers.get(at.computation)
         if at.root and caller is not None and caller.opcode == "fusion":
             todo.append(caller)
     return labels

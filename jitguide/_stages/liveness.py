@@ -14,17 +14,11 @@ _CALLS = {
 Used = Sequence[bool] | bool  # per result, or for all results
 
 
-def live_equations(jaxpr: Any, used: Used = True) -> list[tuple[bool, Used]]:
-    """Return for each equation of an open jaxpr whether it has a use, and which results of its bodies do."""
-    return _walk(jaxpr, used)[0]
+def liveness(jaxpr: Any, used: Used = True) -> tuple[list[tuple[bool, Used]], set[int]]:
+    """Return what in an open jaxpr its results, as far as they are used, or its effects need.
 
-
-def needed(jaxpr: Any) -> set[int]:
-    """Return the ids of the variables of an open jaxpr that its results or effects need."""
-    return _walk(jaxpr, True)[1]
-
-
-def _walk(jaxpr: Any, used: Used) -> tuple[list[tuple[bool, Used]], set[int]]:
+    That is for each equation whether it has a use, and which results of its bodies do; and the ids of variables.
+    """
     flags = [used] * len(jaxpr.outvars) if isinstance(used, bool) else used
     read = {id(v) for v, flag in zip(jaxpr.outvars, flags, strict=True) if flag}
     answer: list[tuple[bool, Used]] = []
@@ -37,10 +31,9 @@ def _walk(jaxpr: Any, used: Used) -> tuple[list[tuple[bool, Used]], set[int]]:
         if not live:
             continue
         if passes and len(inside) == 1 and len(inside[0].invars) == len(equation.invars):
-            inner = _walk(inside[0], outs)[1]
-            read.update(
-                id(v) for v, own in zip(equation.invars, inside[0].invars, strict=True) if id(own) in inner
-            )
+            inner = liveness(inside[0], outs)[1]
+            pairs = zip(equation.invars, inside[0].invars, strict=True)
+            read.update(id(v) for v, own in pairs if id(own) in inner)
         else:
             read.update(id(v) for v in equation.invars)
     return answer[::-1], read

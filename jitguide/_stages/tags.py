@@ -19,7 +19,7 @@ from jitguide import _jaxprs
 from jitguide._callables import jit_with
 from jitguide._jax import is_tracer
 from jitguide._jaxprs import bodies, is_jaxpr, open_jaxpr
-from jitguide._stages.liveness import live_equations
+from jitguide._stages.liveness import liveness
 
 # An unlikely word, because a user's `named_scope` of the same name would be taken for a tag.
 _TAG = re.compile(r"(?<![A-Za-z0-9_])jgq(\d+)_(?![A-Za-z0-9_])")
@@ -66,15 +66,14 @@ class Tagger:
         if id(jaxpr) not in self._done:
             inner = open_jaxpr(jaxpr)
             if inner is jaxpr:
-                made, sites = (
-                    zip(*[self._equation(e) for e in inner.eqns], strict=True) if inner.eqns else ((), ())
-                )
-                tagged = _jaxprs.replaced(inner, eqns=list(made)) if self._mark else jaxpr
-                self._done[id(jaxpr)] = (jaxpr, tagged, tuple(sites))
+                made = [self._equation(equation) for equation in inner.eqns]
+                sites = tuple(site for _, site in made)
+                part: dict[str, Any] = {"eqns": [equation for equation, _ in made]}
             else:
-                tagged, sites = self.jaxpr(inner)
-                closed = _jaxprs.replaced(jaxpr, jaxpr=tagged) if self._mark else jaxpr
-                self._done[id(jaxpr)] = (jaxpr, closed, sites)
+                inside, sites = self.jaxpr(inner)
+                part = {"jaxpr": inside}
+            tagged = _jaxprs.replaced(jaxpr, **part) if self._mark else jaxpr
+            self._done[id(jaxpr)] = (jaxpr, tagged, sites)
         return self._done[id(jaxpr)][1:]
 
     def _equation(self, equation: Any) -> tuple[Any, int]:
@@ -156,7 +155,7 @@ class Nodes:
     def _expand(
         self, jaxpr: Any, order: Sequence[int], path: tuple[Any, ...], ancestors: tuple[Any, ...], used: Any
     ) -> None:
-        for site, (live, inner_used) in zip(order, live_equations(jaxpr, used), strict=True):
+        for site, (live, inner_used) in zip(order, liveness(jaxpr, used)[0], strict=True):
             if len(self.all) >= _MOST_NODES and site in self.by_site:
                 continue
             node = Node(len(self.all), site, (*path, site), ancestors, live, jaxpr)

@@ -243,7 +243,7 @@ def seconds_of_nothing() -> float:
 
 
 def time_alone(fn: Callable[..., Any], fresh: Callable[[], Arguments], once: bool, budget: float) -> float:
-    """Return the median seconds of a call, warm and with the wait; `once` is whether arguments serve one call only."""
+    """Return the median seconds of a call, warm and with the wait; `once`: arguments serve one call only."""
     measured = Measured(1)
     first = FirstCalls({}, "", (), True, fresh, own_arguments(fresh()) if once else sys.maxsize)
     _measure([[fn]], first, budget, measured)

@@ -177,15 +177,13 @@ class Comparison(Displayed, AsData):
         speedups = {timing.name: self.speedup(timing.name) for timing in self.timings}
         return plot_comparison(speedups, self.baseline, ax)
 
-    def _rows(self) -> list[tuple[str, ...]]:
-        return [
+    def _table(self) -> Table:
+        rows = [
             (timing.name, str(timing), "×1", "baseline")
             if timing.name == self.baseline
             else (timing.name, str(timing), str(self.speedup(timing.name)), self.verdict(timing.name))
             for timing in self.timings
         ]
-
-    def _below(self) -> list[str]:
         whom = "a second compiled copy" if self[self.baseline].copies > 1 else "itself"
         control = f"; baseline against {whom} {self.control.value:.3f} (should be 1)" if self.control else ""
         found = {timing.name: self._judged(timing.name) for timing in self.timings}
@@ -194,10 +192,8 @@ class Comparison(Displayed, AsData):
             for name, (judged, contradicted) in found.items()
             if contradicted
         ]
-        return [*self.notes, *doubts, ", ".join([*self._method, f"{self.timings[0].n} rounds{control}"])]
-
-    def _table(self) -> Table:
-        return Table(_HEADER, self._rows(), notes=self._below(), fit=True)
+        notes = [*self.notes, *doubts, ", ".join([*self._method, f"{self.timings[0].n} rounds{control}"])]
+        return Table(_HEADER, rows, notes=notes, fit=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as data that `json.dumps` accepts.

@@ -10,7 +10,7 @@ import jax
 
 from jitguide import _monitoring
 from jitguide._arguments import Arguments, copies, donates_any, donates_object
-from jitguide._callables import fresh_jit, held_in, jitted_in, reached, through, with_inner
+from jitguide._callables import fresh_jit, reached, through
 from jitguide._timing.compare import compare
 from jitguide._timing.equality import Check
 
@@ -63,9 +63,7 @@ def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     """Make the first call of a function that no cache of JAX knows, and time its steps."""
     fn, bound, named = reached(fn)
     named = {name: value for name, value in named.items() if name not in kwargs}
-    jitted, notes = fresh_jit(jitted_in(fn) if held_in(fn) else fn)
-    if held_in(fn):  # a library's wrapper around the jitted function
-        jitted = with_inner(fn, jitted)
+    jitted, notes = fresh_jit(fn)
     seconds: dict[str, float] = {}
 
     def steps(inner: Any, args: tuple[Any, ...], kwargs: Any) -> Any:

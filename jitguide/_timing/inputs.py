@@ -8,14 +8,14 @@ import types
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.stages
 import numpy as np
 
 from jitguide._arguments import Arguments, copies, deleted, is_number, refuse_deleted, refuse_tracing
-from jitguide._callables import fresh_jit, held_in, is_watched, jitted_in, with_inner
+from jitguide._callables import fresh_jit, held_in, is_watched
 from jitguide._timing.equality import Check, require_agreement, require_arrays, validate_check
 
 # Calls of a block whose arguments are made before it, and the bytes of those.
@@ -151,9 +151,7 @@ def another_copy(fn: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.ismethod(fn):
         inner = another_copy(fn.__func__)
         return fn if inner is fn.__func__ else types.MethodType(inner, fn.__self__)
-    if held_in(fn):
-        return cast("Callable[..., Any]", with_inner(fn, fresh_jit(jitted_in(fn))[0]))
-    return fresh_jit(fn)[0] if isinstance(fn, jax.stages.Wrapped) else fn
+    return fresh_jit(fn)[0] if held_in(fn) or isinstance(fn, jax.stages.Wrapped) else fn
 
 
 def _option_hints(
@@ -166,13 +164,12 @@ def _option_hints(
     except (TypeError, ValueError):  # it has no signature, or the call itself will tell what is wrong
         return []
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    takes = {p.name for p in signature.parameters.values() if p.kind in named and p.name not in bound}
     return [
         f"`{option}` is an option of `compare`, and {name!r}, which has a parameter of that name, was called "
         f"without it. To pass it on, write `lambda *args: f(*args, {option}=...)`."
         for option in options
-        if option not in bound
-        and option in signature.parameters
-        and signature.parameters[option].kind in named
+        if option in takes
     ]
 
 

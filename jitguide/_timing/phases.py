@@ -110,15 +110,13 @@ class Phases(Displayed, AsData):
         even = None if eager is None else self.break_even(eager, check=check)
         return plot_phases({step: getattr(self, step) for step in _STEPS}, self.steady, even, ax)
 
-    def _rows(self) -> list[tuple[str, str, str]]:
+    def _table(self) -> Table:
         whole = self.first_call or 1  # they may all be zero
         found = {step.replace("_", " "): getattr(self, step) for step in _STEPS}
         steps = [(name, duration(seconds), f"{seconds / whole:.0%}") for name, seconds in found.items()]
         calls = {"first call": self.first_call, "later call": self.steady}
-        return [*steps, *((name, duration(seconds), "") for name, seconds in calls.items())]
-
-    def _table(self) -> Table:
-        return Table(("step", "time", "share"), self._rows(), numeric=(1, 2), notes=self.notes, fit=True)
+        rows = [*steps, *((name, duration(seconds), "") for name, seconds in calls.items())]
+        return Table(("step", "time", "share"), rows, numeric=(1, 2), notes=self.notes, fit=True)
 
 
 def phases_of(call: FirstCall, steady: float) -> Phases:

@@ -94,22 +94,17 @@ class Scaling(Displayed, AsData):
         pairs = {(a, b): self.crossover(a, b) for a, b in permutations(self.names, 2)}
         return plot_scaling(self.sizes, times, {k: size for k, size in pairs.items() if size is not None}, ax)
 
-    def _rows(self) -> list[tuple[str, ...]]:
-        return [
+    def _table(self) -> Table:
+        header = ("size", *self.names, "fastest")
+        rows = [
             (f"{size:g}", *(duration(timing.median) for timing in found.timings), _winner(found))
             for size, found in zip(self.sizes, self.comparisons, strict=True)
         ]
-
-    def _below(self) -> list[str]:
-        """Return the notes and how the times were taken, as far as it is the same at all sizes."""
         first, *rest = (found._method for found in self.comparisons)
-        common = [part for part in first if all(part in parts for parts in rest)]
-        rounds = [found.timings[0].n for found in self.comparisons]
-        return [*self.notes, ", ".join(["medians", *common, f"at least {min(rounds)} rounds"])]
-
-    def _table(self) -> Table:
-        header = ("size", *self.names, "fastest")
-        return Table(header, self._rows(), numeric=range(len(self.names) + 1), notes=self._below(), fit=True)
+        common = [part for part in first if all(part in parts for parts in rest)]  # the same at all sizes
+        rounds = min(found.timings[0].n for found in self.comparisons)
+        notes = [*self.notes, ", ".join(["medians", *common, f"at least {rounds} rounds"])]
+        return Table(header, rows, numeric=range(len(self.names) + 1), notes=notes, fit=True)
 
 
 def scaling(
@@ -176,10 +171,7 @@ def _validated(make_args: Any, sizes: Any) -> tuple[Any, ...]:
         )
     if isinstance(sizes, str) or not isinstance(sizes, Iterable):
         raise TypeError(f"`sizes` must be a series of numbers, got {sizes!r}. Write `[100, 1000, 10_000]`.")
-    values = tuple(
-        size.item() if isinstance(size, (np.generic, np.ndarray)) and size.ndim == 0 else size
-        for size in sizes
-    )
+    values = tuple(n.item() if isinstance(n, np.generic | np.ndarray) and n.ndim == 0 else n for n in sizes)
     if not values:
         raise ValueError("`sizes` is empty, so there is nothing to compare. Give at least one size.")
     for size in values:
@@ -187,9 +179,7 @@ def _validated(make_args: Any, sizes: Any) -> tuple[Any, ...]:
             raise TypeError(
                 f"`sizes` must hold numbers, and holds {size!r}. Make the arguments in `make_args`."
             )
-    if not (
-        values[0] > 0 and values[-1] < math.inf and all(size < later for size, later in pairwise(values))
-    ):
+    if not (values[0] > 0 and values[-1] < math.inf and all(a < b for a, b in pairwise(values))):
         raise ValueError(
             f"`sizes` must be positive, finite and increasing, got {list(values)}. Sort them, and leave "
             "out what is not a size."

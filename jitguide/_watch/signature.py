@@ -6,7 +6,7 @@ caches were cleared as well, to tell a call that JAX has forgotten from a new on
 """
 
 import inspect
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,9 +102,9 @@ class Signature:
 
 
 def signature_of(
-    fn: Callable[..., Any],
+    fn: Any,
     args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
+    kwargs: dict[str, Any],
     static: Iterable[str] = (),
     only_arrays: bool = False,
 ) -> Signature:
@@ -190,7 +190,7 @@ def _read(owner: Any, name: str) -> Any:
 
 def _settings() -> dict[str, Any]:
     found = {name: _read(jax.config, name) for name in _SETTINGS}
-    mesh = getattr(jax.sharding, "get_abstract_mesh", lambda: None)()
-    found["mesh"] = None if mesh is None or getattr(mesh, "empty", False) else mesh
+    mesh = jax.sharding.get_abstract_mesh()
+    found["mesh"] = None if mesh.empty else mesh
     more = _jax.trace_settings().items()
     return found | {name: value for name, value in more if name not in _SKIPPED_CONTEXT}

@@ -26,6 +26,7 @@ R = TypeVar("R")
 _Args = tuple[Any, ...]
 _Kwargs = dict[str, Any]
 _Phases = dict[str, float]
+_Error = BaseException | None
 
 # Outcome of a call by the deepest phase that it reached, from the shallowest to the deepest.
 _OUTCOMES: dict[str, Outcome] = {
@@ -165,12 +166,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         return out
 
     def _record(
-        self,
-        args: _Args,
-        kwargs: _Kwargs,
-        seconds: float,
-        before: _Before,
-        error: BaseException | None = None,
+        self, args: _Args, kwargs: _Kwargs, seconds: float, before: _Before, error: _Error = None
     ) -> None:
         names = (self._name, _monitoring.UNNAMED) if self._can_count else ()
         here, newer = threading.get_ident(), _monitoring.since(before.event)
@@ -189,7 +185,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         return self._add(outcome, seconds, phases, why, signature)
 
     def _explain(
-        self, args: _Args, kwargs: _Kwargs, phases: _Phases, before: _Before, error: BaseException | None
+        self, args: _Args, kwargs: _Kwargs, phases: _Phases, before: _Before, error: _Error
     ) -> tuple[Outcome, Reason | None, str]:
         """Return outcome, reason and signature of a call."""
         size = self._size()
