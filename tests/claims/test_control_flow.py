@@ -302,6 +302,20 @@ def test_eager_loop_with_a_fresh_lambda_recompiles(counted):
 
 
 @pytest.mark.claim(
+    "eager-map-recompiles",
+    "Outside jit, `lax.map` compiles at each call, also with a function that is kept.",
+)
+def test_eager_map_recompiles(counted):
+    xs = jnp.arange(3.0)
+    for _ in range(2):
+        jax.lax.map(jnp.sin, xs)
+    counted()
+    for _ in range(3):
+        jax.lax.map(jnp.sin, xs)
+    assert counted()["compiles"] == 3
+
+
+@pytest.mark.claim(
     "eager-fori-loop-compiles-for-each-bound",
     "Outside jit, `fori_loop` with plain Python bounds compiles again for each new number of iterations.",
 )
