@@ -72,6 +72,7 @@ ELSEWHERE = {
     "pallas-kernel",
     "too-many-parameters",
     "cache-entry-unreadable",
+    "driver-older-than-cuda",
     "array-on-other-processes",
     "distributed-arguments",  # the examples' process has used JAX
 }

@@ -40,7 +40,8 @@ _WRAPPED = re.compile(r"^(?:[\w.]*\.)?\w+StackTrace: ", re.MULTILINE)
 _BOX = re.compile(r"[│╭╮╰╯❱]|─{2,}")  # Rich draws them around a traceback, and wraps the lines inside
 _LONG_WORD = re.compile(r"(\S{300})\S+")  # numbers or a picture in text: other patterns take long for them
 _LOGGED = re.compile(  # what a launcher or a log puts before each line
-    r"^(?:\[(?:rank ?)?\d+\](?:<std\w+>)?:? |\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\[?[A-Z]{4,8}\]?:? )?)",
+    r"^(?:\([\w ]+ pid=\d+\) (?:[A-Z]+ [\d-]+ [\d:.]+ \[[^\]\n]+\] ?)?|[IWEF]\d{4} [\d:.]+ +\d+ \S+\.py:\d+\] |"
+    r"\[(?:rank ?)?\d+\](?:<std\w+>)?:? |\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\[?[A-Z]{4,8}\]?:? )?)",
     re.MULTILINE,
 )
 _GROUP = re.compile(r"^ *(?:\| ?|\+[-+]+.*$)", re.MULTILINE)  # what Python draws beside the errors of a group
