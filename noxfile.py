@@ -186,7 +186,10 @@ def live(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def tests(session: nox.Session) -> None:
-    """Test everything; `-- --full` with branch coverage and more generated examples; `-- tests/test_watch.py` one file."""
+    """Test everything; `-- --full` with branch coverage and more generated examples; `-- tests/test_watch.py` one file.
+
+    Tests that depend on the number of devices are run a second time, with eight simulated ones.
+    """
     full = session.posargs == ["--full"]
     if session.posargs and not full:
         python(session, "-m", "pytest", *session.posargs)
