@@ -66,13 +66,6 @@ def constants(jaxpr: Any) -> list[Any]:
     return sorted((c for c in found.values() if hasattr(c, "nbytes")), key=lambda c: -c.nbytes)
 
 
-@otherwise(())
-def constants_into(jaxpr: Any, primitive: str) -> list[Any]:
-    """Return the captured arrays that go straight into a primitive. Without them, `check` knows keys by their names."""
-    taken = {id(v) for e in open_jaxpr(jaxpr).eqns if e.primitive.name == primitive for v in e.invars}
-    return [c for v, c in zip(open_jaxpr(jaxpr).constvars, jaxpr.consts, strict=True) if id(v) in taken]
-
-
 @otherwise(None)
 def text_of(jaxpr: Any) -> str:
     """Return a jaxpr with the name stack of each equation. Without them, `stages` adds a note."""

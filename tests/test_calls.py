@@ -11,19 +11,19 @@ from jitguide import assert_compiles, watch
 def raising_when_run():
     @watch
     @jax.jit
-    def log(x):
+    def logarithm(x):
         return jnp.log(x)
 
     with jax.debug_nans(True), pytest.raises(FloatingPointError):
-        log(jnp.asarray(-np.ones(3, np.float32)))
-    return log
+        logarithm(jnp.asarray(-np.ones(3, np.float32)))
+    return logarithm
 
 
 def test_a_program_that_raised_when_it_ran_is_kept_and_counted():
     f = raising_when_run()
     assert (f.last.outcome, f.last.compiled, f.compiles) == ("raised", True, 1)
     assert str(f.last.reason) == (
-        "`log` raised FloatingPointError: the program is kept. The error came when it ran."
+        "`logarithm` raised FloatingPointError: the program is kept. The error came when it ran."
     )
     f.assert_compiles(1)
     with pytest.raises(AssertionError, match="compiled in 1 of 1 calls; expected: 0"):
@@ -32,7 +32,7 @@ def test_a_program_that_raised_when_it_ran_is_kept_and_counted():
 
 
 def test_a_watched_function_and_a_block_count_the_same_compiles():
-    with assert_compiles(1, of="log"):
+    with assert_compiles(1, of="logarithm"):
         f = raising_when_run()
     assert f.compiles == 1
 

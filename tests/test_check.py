@@ -7,6 +7,7 @@ import html
 import json
 import math
 import os
+import pickle
 import random
 import sys
 import time
@@ -865,3 +866,117 @@ def test_seven_copies_are_ordinary_code(times):
 
     found = jaxpr_scan.unrolled(jax.jit(repeat).trace(1.0).jaxpr)
     assert (found and found.times) == (None if times == 7 else 8)
+
+
+KEY = jax.random.key(0)
+KEYS = jax.random.split(KEY, 4)
+
+
+def in_a_scan(draw):
+    def run(x, *key):
+        def body(carry, i):
+            return carry + draw(i, *key), None
+
+        return jax.lax.scan(body, x, jnp.arange(3))[0]
+
+    return run
+
+
+def carried(x, key):
+    def body(carry, _):
+        value, key = carry
+        key, own = jax.random.split(key)
+        return (value + jax.random.normal(own), key), None
+
+    return jax.lax.scan(body, (x, key), length=3)[0][0]
+
+
+@pytest.mark.parametrize(
+    ("fn", "more", "alike"),
+    [
+        (lambda x: x + jax.random.normal(KEY), (), True),
+        (lambda x: x + jax.random.normal(jax.random.split(KEY)[0]), (), True),
+        (lambda x: x + jax.random.normal(jax.random.key(0)), (), True),
+        (in_a_scan(lambda i: jax.random.normal(jax.random.fold_in(KEY, i))), (), True),
+        (lambda x: carried(x, KEY), (), True),
+        (lambda x: jax.lax.cond(x > 0, lambda: jax.random.normal(KEY), lambda: 0.0), (), True),
+        (lambda x, step: x + jax.random.normal(jax.random.fold_in(KEY, step)), (1,), False),
+        (lambda x, i: x + jax.random.normal(KEYS[i]), (1,), False),
+        (in_a_scan(lambda i, key: jax.random.normal(jax.random.fold_in(key, i))), (KEY,), False),
+        (carried, (KEY,), False),
+        (lambda x: (x, KEY), (), False),
+    ],
+)
+def test_a_key_that_no_argument_reaches_draws_the_same_numbers(fn, more, alike):
+    assert ("captured key" in check(jax.jit(fn), jnp.float32(1), *more, run=False).kinds) is alike
+
+
+@pytest.mark.parametrize("branches", [1, 2])
+def test_a_function_whose_branch_calls_back_is_not_run(branches):
+    calls = []
+
+    def tell(v):
+        jax.debug.callback(calls.append, v)
+        return v
+
+    def plain(v):
+        return v
+
+    fn = jax.jit(lambda x: jax.lax.cond(x.sum() > 0, tell, tell if branches == 2 else plain, x))
+    found = check(fn, ones(3))
+    jax.effects_barrier()
+    assert calls == []
+    assert found.kinds == (("host round trip",) if branches == 2 else ())
+    assert any("calls back to Python" in note for note in found.notes)
+
+
+ENTRIES, TALLY, CELLS = [], [0], np.zeros(3)
+
+
+class Shared:
+    used = 0
+
+
+def appends(x):
+    ENTRIES.append(1)
+    return x
+
+
+def counts(x):
+    TALLY[0] += 1
+    return x
+
+
+def writes(x):
+    CELLS[0] += 1
+    return x
+
+
+def sets(x):
+    Shared.used += 1
+    return x
+
+
+def calls_one_that_counts(x):
+    return counts(x)
+
+
+@pytest.mark.parametrize(
+    ("fn", "what"),
+    [
+        (appends, "ENTRIES"), (counts, "TALLY"), (writes, "CELLS"), (sets, "Shared.used"),
+        (calls_one_that_counts, "TALLY"),
+    ],
+)  # fmt: skip
+def test_lists_arrays_and_classes_that_the_body_changes_are_named(fn, what):
+    assert f"The body changes `{what}`" in str(check(jax.jit(fn), ones(3), run=False))
+    assert check(jax.jit(lambda x: x * len(ENTRIES) + CELLS.sum()), ones(3), run=False).kinds == ()
+
+
+def test_a_small_function_is_not_told_to_do_without_jit():
+    assert "break-even" not in check(jax.jit(lambda x: x + 1), ones(3)).kinds
+
+
+def test_findings_can_be_pickled():
+    found = check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3))
+    assert repr(pickle.loads(pickle.dumps(found))) == repr(found)

@@ -229,13 +229,6 @@ def compiled_text(take_away, monkeypatch):
     assert any("Whether the program has a loop is not known" in note for note in roofline(wave, X).notes)
 
 
-def constants_into(take_away, monkeypatch):
-    take_away(_jaxprs.constants_into)
-    key = rng = jax.random.PRNGKey(0)
-    assert "captured key" in check(jax.jit(lambda x: x + jax.random.normal(key, x.shape)), X).kinds
-    assert "captured key" not in check(jax.jit(lambda x: x + jax.random.normal(rng, x.shape)), X).kinds
-
-
 def text_of(take_away, monkeypatch):
     take_away(_jaxprs.text_of)
     found = stages(wave, X)
@@ -321,7 +314,6 @@ ROWS = {
     "cost_analysis": cost_analysis,
     "memory_analysis": memory_analysis,
     "compiled_text": compiled_text,
-    "constants_into": constants_into,
     "text_of": text_of,
     "definition": definition,
     "argument_names": argument_names,

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+from collections import defaultdict
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import PartitionSpec as P
 
 from jitguide import Reason
 from jitguide._watch.reasons import COMPILE, FAST, KINDS, TRACE, reaches, reason
@@ -311,3 +313,34 @@ def test_an_equal_static_value_of_another_type_gets_the_advice_of_its_kind():
     static = jax.jit(plain, static_argnums=1)
     before, now = (signature_of(static, (1.0, n), {}) for n in (2, np.int64(2)))
     assert reason_for("fn", now, [before], TRACE).advice == reason("static type", "n").advice
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "sentence"),
+    [
+        (P("a"), P("b"), "Static `n` changed, P('a',) → P('b',)"),
+        (jnp.add, jnp.multiply, "Static `n` changed, `add` → `multiply`"),
+        (
+            True,
+            np.True_,
+            "Static `n` is equal but of another type, True (builtins.bool) → np.True_ (numpy.bool)",
+        ),
+    ],
+)
+def test_interned_values_functions_and_like_named_types_differ_in_words(before, now, sentence):
+    found = reason_for("fn", chosen(1.0, n=now), [chosen(1.0, n=before)], TRACE)
+    assert re.sub(r"P\('(\w)'\)", r"P('\1',)", found.sentence) == sentence
+
+
+def test_an_argument_that_became_static_is_named_so():
+    traced, static = (
+        signature_of(jax.jit(lambda x, n: x, **how), (1.0, 2), {}) for how in ({}, {"static_argnames": "n"})
+    )
+    assert reason_for("fn", static, [traced], TRACE).sentence == "Static `n` changed, traced → 2"
+
+
+def test_factories_of_defaultdicts_are_compared():
+    fn = jax.jit(lambda tree: tree)
+    before, now = (signature_of(fn, (defaultdict(f, a=1.0),), {}) for f in (int, list))
+    sentence = reason_for("fn", now, [before], TRACE).sentence
+    assert sentence == "`tree` changed structure, defaultdict of `int` → defaultdict of `list`"

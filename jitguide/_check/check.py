@@ -26,7 +26,7 @@ from jitguide._watch.signature import Signature
 
 LOOKED_AT = (
     "retraces", "static values", "captured constants", "unrolled loops", "donation", "unused arguments",
-    "random keys", "side effects", "host round trips", "break-even", "agreement with the plain function",
+    "constant random keys", "side effects", "host round trips", "break-even", "agreement with the plain function",
 )  # fmt: skip
 # Seconds for timing a jitted call, and as many for a plain one.
 _BUDGET = 0.05
@@ -101,7 +101,8 @@ def check(
 
     The body is traced twice, and then run a handful of times without jit: to compare the results, and to find
     after how many calls jit pays off. Donated example arguments are copied first, so they stay usable. A
-    function that calls back to Python is traced and lowered, never run.
+    function that calls back to Python is traced and lowered, never run, unless all it has is a `pure_callback`
+    in a branch, by which libraries raise errors.
 
     Args:
         fn: A jitted function.
@@ -236,8 +237,9 @@ def _own_containers(arguments: Any) -> Any:
 
 
 def _why_not_run(jaxpr: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    if jaxpr_scan.host_calls(jaxpr):
-        return "it calls back to Python."
+    always, maybe = (jaxpr_scan.host_calls(jaxpr, maybe=branches) for branches in (False, True))
+    if always or any(name != "pure_callback" for name, _ in maybe):
+        return f"{'it' if always else 'a branch of it'} calls back to Python."
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves((args, kwargs))):
         return "a `jax.ShapeDtypeStruct` has no numbers. Pass an array of that shape."
     if any("Ref" in type(leaf).__name__ for leaf in jax.tree.leaves((args, kwargs))):

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from jitguide import _jaxprs
-from jitguide._check import purity
+from jitguide._check import jaxpr_scan, purity
 from jitguide._check.rules import Finding, finding, named
 from jitguide._display import significant
 from jitguide._stages.liveness import liveness
@@ -18,18 +18,21 @@ _TOLERANCE = 1e-3  # relative: what rounding alone may change
 
 
 def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
-    """Find random keys that the function captured: it draws the same numbers in each call."""
+    """Find random keys that are the same in each call, captured or made in the body."""
+    if not jaxpr_scan.draws_alike(traced.jaxpr):
+        return
     names = {id(value): name for name, value in purity.captured(fn).items()}
-    wrapped = {id(c) for c in _jaxprs.constants_into(traced.jaxpr, "random_wrap")}
-    for c in _jaxprs.constants(traced.jaxpr):
-        looks_so = str(c.dtype) == "uint32" and c.shape[-1:] in ((2,), (4,))
-        named_key = looks_so and "key" in names.get(id(c), "")
-        if named_key or id(c) in wrapped or str(c.dtype).startswith("key<"):
-            yield finding(
-                "captured key",
-                f"The function captured {named(names, c, 'a random key')}: it draws the same numbers in each call.",
-                "Pass the key as an argument, and split it outside before each call.",
-            )
+    keys = [
+        named(names, c, "a random key")
+        for c in _jaxprs.constants(traced.jaxpr)
+        if str(c.dtype).startswith("key<") or (str(c.dtype) == "uint32" and c.shape[-1:] in ((2,), (4,)))
+    ]
+    where = f"captured {', '.join(dict.fromkeys(keys))}" if keys else "makes its random key itself"
+    yield finding(
+        "captured key",
+        f"The function {where}: it draws the same numbers in each call.",
+        "Pass the key as an argument, and split it outside before each call.",
+    )
 
 
 def unused(signature: Signature, traced: Any) -> Iterator[Finding]:

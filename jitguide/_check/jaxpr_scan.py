@@ -16,6 +16,7 @@ _FEWEST_REPEATS = 8
 # Below this many equations in all copies, the compile time goes unnoticed.
 _FEWEST_EQUATIONS = 32
 _HOST = ("callback", "debug_print")
+_DRAWS = ("random_bits", "random_gamma", "threefry2x32", "rng_bit_generator")
 _JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep  # noqa: PTH100, PTH120 - as the frames have it
 
 # The user's frames that led to an equation: which code, and the offset in it, finer than a line.
@@ -34,20 +35,56 @@ class Repeats(NamedTuple):
     chained: bool
 
 
-def host_calls(jaxpr: Any, in_loop: bool = False) -> list[tuple[str, bool]]:
+def host_calls(jaxpr: Any, in_loop: bool = False, maybe: bool = False) -> list[tuple[str, bool]]:
     """Return name and loop flag of each equation that calls back to Python whenever the program runs.
 
-    A branch of `cond` may never run: checks such as `equinox.error_if` call back only where they fail.
+    One branch of `cond` may never run, so it counts if all branches call back, or with `maybe`.
     """
     found = []
     for equation in open_jaxpr(jaxpr).eqns:
         name = equation.primitive.name
         if any(part in name for part in _HOST):
             found.append((name, in_loop))
-        elif name != "cond":
-            loops = in_loop or name in ("scan", "while")
-            found += [call for body in bodies(equation) for call in host_calls(body, loops)]
+        loops = in_loop or name in ("scan", "while")
+        inside = [host_calls(body, loops, maybe) for body in bodies(equation)]
+        if maybe or name != "cond" or all(inside):
+            found += [call for calls in inside for call in calls]
     return found
+
+
+def draws_alike(jaxpr: Any) -> bool:
+    """Return whether the function draws random numbers from a key that no argument reaches."""
+    jaxpr = open_jaxpr(jaxpr)
+    return _draws(jaxpr, [False] * len(jaxpr.invars))[1]
+
+
+def _draws(jaxpr: Any, constant: Sequence[bool]) -> tuple[list[bool], bool]:
+    """Return which results are the same in each call, and whether random numbers are, given which inputs are."""
+    jaxpr = open_jaxpr(jaxpr)
+    known = {id(v) for v, same in zip(jaxpr.invars, constant, strict=False) if same}
+    known |= {id(v) for v in jaxpr.constvars}
+    found = False
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        same = [id(v) in known or hasattr(v, "val") for v in equation.invars]  # a literal has a value
+        found |= name in _DRAWS and all(same[:1])
+        results = [all(same)] * len(equation.outvars)
+        for body in bodies(equation):
+            count = len(open_jaxpr(body).invars)
+            given = same[-count:] if count <= len(same) else [all(same)] * count
+            inner, drew = _draws(body, given)
+            if name in ("scan", "while"):
+                # A result that differs may be what the next iteration gets: JAX does not say which input that is.
+                outs = zip(open_jaxpr(body).outvars, inner, strict=True)
+                differ = {str(v.aval) for v, one in outs if not one}
+                types = [str(v.aval) for v in open_jaxpr(body).invars]
+                given = [one and kind not in differ for one, kind in zip(given, types, strict=True)]
+                inner, drew = _draws(body, given)
+            found |= drew
+            if len(inner) == len(results) and name != "cond":
+                results = inner
+        known |= {id(v) for v, one in zip(equation.outvars, results, strict=True) if one}
+    return [id(v) in known or hasattr(v, "val") for v in jaxpr.outvars], found
 
 
 def unrolled(jaxpr: Any) -> Repeats | None:

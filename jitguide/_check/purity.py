@@ -6,8 +6,10 @@ import random
 import sys
 import sysconfig
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import date
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +19,9 @@ from jitguide._jax import has_tracer, is_tracer
 from jitguide._text import place
 
 T = TypeVar("T")
+_LEAK = "a tracer"  # which `leaks` names
+_LARGE = 2**16  # bytes or entries: of a larger array or list, no copy is kept
+_LOGGED = ("debug", "info", "warning", "error", "exception", "critical", "log")
 _CLOCKS = {v for name, v in vars(time).items() if name.startswith(("time", "perf", "mono", "process_t"))}
 _NOT_YOURS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
@@ -46,14 +51,25 @@ def observed(fn: Callable[..., Any], statics: dict[str, Any], trace: Callable[[]
         if event in ("c_call", "call") and (name := _act(frame, event, value)) and _is_yours(caller):
             acts[f"uses `{name}` at {place(caller.f_code.co_filename, caller.f_lineno)}"] = None
 
-    before, profiler = _states(captured(fn) | statics), sys.getprofile()
+    before, profiler = _states(_within_reach(fn) | statics), sys.getprofile()
     sys.setprofile(notice)
     try:
         result = trace()
     finally:
         sys.setprofile(profiler)
-    after = _states(captured(fn) | statics).items()
-    return result, [*acts, *(f"changes `{name}`" for name, state in after if state != before.get(name))]
+    after = _states(_within_reach(fn) | statics).items()
+    new = (name for name, state in after if state != before.get(name) and state != _LEAK)
+    return result, [*acts, *(f"changes `{name}`" for name in new)]
+
+
+def _within_reach(fn: Callable[..., Any], depth: int = 3) -> dict[str, Any]:
+    """Return what a function and your functions that it calls take from around them."""
+    found = captured(fn)
+    for value in list(found.values()) if depth else ():
+        inner = inspect.unwrap(value) if callable(value) else value
+        if isinstance(inner, FunctionType) and not inner.__code__.co_filename.startswith(_NOT_YOURS):
+            found = _within_reach(inner, depth - 1) | found
+    return found
 
 
 def changed(fn: Callable[..., Any], given: Any, left: Any) -> list[str]:
@@ -77,10 +93,13 @@ def _act(frame: Any, event: str, value: Any) -> str:
         # NumPy seeds its generators with a `SystemRandom`.
         own = isinstance(frame.f_locals.get("self"), random.SystemRandom)
         drawn = (module == "random" and not own and name != "__init__") or (module, name) == ("uuid", "uuid4")
-        return f"{module}.{name}" if drawn and frame.f_back is not None else ""
+        logged = module == "logging" and name in _LOGGED
+        return f"{module}.{name}" if (drawn or logged) and frame.f_back is not None else ""
     owner, name = getattr(value, "__self__", None), getattr(value, "__name__", "")
     if value in (print, input, open, os.urandom):
         return str(name)
+    if name == "write" and owner in (sys.stdout, sys.stderr):
+        return "write"
     if inspect.isbuiltin(value) and value in _CLOCKS:
         return f"time.{name}"
     if isinstance(owner, type) and issubclass(owner, date) and name in ("now", "today", "utcnow"):
@@ -94,12 +113,12 @@ def _is_yours(frame: Any) -> bool:
 
 
 def _states(values: dict[str, Any]) -> dict[str, str]:
-    """Return as text what a trace can change of values: the states of generators, numbers, and those in objects."""
+    """Return as text what a trace can change of values: generators, numbers, lists and arrays, and those in objects."""
     named = dict(values)
     for name, one in values.items():
         if isinstance(one, dict):
             named |= {f"{name}[{key!r}]": value for key, value in one.items()}
-        elif _holds(one):
+        elif _holds(one) or inspect.isclass(one):
             named |= {f"{name}.{key}": value for key, value in vars(one).items()}
     states = {name: _state(value) for name, value in named.items()}
     return states | {"np.random": repr(np.random.get_state())}  # noqa: NPY002 -- the user's, and not used
@@ -110,6 +129,14 @@ def _state(value: Any) -> str:
         return str(value.bit_generator.state)
     if isinstance(value, np.random.RandomState):
         return repr(value.get_state())
+    if isinstance(value, np.ndarray):
+        return str(hash(value.tobytes())) if value.dtype != object and value.nbytes < _LARGE else ""
+    if isinstance(value, list | deque | set | bytearray):
+        if len(value) >= _LARGE:
+            return str(len(value))
+        if has_tracer(list(value)):
+            return _LEAK
+        return repr([one if isinstance(one, int | float | str) else id(one) for one in value])
     return repr(value) if isinstance(value, int | float | str) else ""
 
 

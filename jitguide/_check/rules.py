@@ -25,6 +25,7 @@ from jitguide._watch.static_diff import by_identity
 WORTH_BYTES = 2**20
 # A program that needs more calls than this to earn its compile back is often a script that runs once.
 MANY_CALLS = 1000
+SMALL_CALL = 100e-6  # seconds
 PAGES = {
     "retrace": "howto/every-call-recompiles",
     "static": "learn/static-and-traced-values",
@@ -238,14 +239,16 @@ def host(calls: Sequence[tuple[str, bool]]) -> Iterator[Finding]:
         yield finding(
             "host round trip",
             f"The compiled function calls Python: {names}.{loop}",
-            "Python runs on the host for each, and the data is copied there and back. Remove debug callbacks.",
+            "Python runs on the host for each, and the data is copied there and back."
+            + " Remove debug callbacks." * any("debug" in name for name, _ in calls),
         )
 
 
 def break_even(phases: Phases, plain: float) -> Iterator[Finding]:
     """Find a function whose first call is earned back late, or never; `plain` is the seconds without jit."""
     calls = phases.break_even(plain)
-    if calls < MANY_CALLS:
+    # A small function's calls cost what dispatch costs, with jit or without: which is faster says little.
+    if calls < MANY_CALLS or plain < SMALL_CALL:
         return
     end = f"the compile pays off only after about {significant(calls, 1)} calls"
     if math.isinf(calls):

@@ -45,6 +45,10 @@ class Phases(Displayed, AsData):
     _derived: ClassVar = ("first_call",)
     _call: FirstCall | None = field(default=None, repr=False, compare=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the numbers, without the function."""
+        return {**vars(self), "_call": None}
+
     @property
     def first_call(self) -> float:
         """Seconds of the four steps together."""

@@ -14,6 +14,7 @@ import jax.tree_util as tree
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 
+from jitguide._display import plural
 from jitguide._jax import tree_node
 from jitguide._text import show
 from jitguide._watch.reasons import COMPILE, FAST, KINDS, TRACE, Reason, reaches, reason
@@ -58,7 +59,8 @@ def reason_for(
     main = (deeper or telling)[0]
     stays = {"dtype", "shape", "layout", "static value", "weak type" if main.kind != "dtype" else ""}
     rest = [d.sentence for d in telling if d is not main and (d.argument != main.argument or d.kind in stays)]
-    more = [f"{len(rest) - _MAX_ALSO} further differences"] if len(rest) > _MAX_ALSO else []
+    hidden = len(rest) - _MAX_ALSO
+    more = [f"{hidden} further {plural('difference', hidden)}"] if hidden > 0 else []
     known = deeper or (layer == FAST and reaches(main.kind, COMPILE))
     advice = _DONE_BEFORE[layer] if known else main.advice
     return replace(main, advice=advice, also=(*rest[:_MAX_ALSO], *more))
@@ -118,7 +120,10 @@ def _values(before: Argument, now: Argument) -> Iterator[Reason]:
     if before.keyword != now.keyword:
         spelling = ("by position", "by keyword")
         yield reason("keyword or positional", name, spelling[before.keyword], spelling[now.keyword])
-    if before.static or now.static:
+    if before.static != now.static:
+        words = (show(x.value) if x.static else "traced" for x in (before, now))
+        yield reason("static value", name, *words)
+    elif now.static:
         yield from _fixed(name, parts(before.value, now.value), field=False)
     elif not equal(before.structure, now.structure):
         yield from _structures(name, before.structure, now.structure)
@@ -166,8 +171,11 @@ def _nodes(old: Any, new: Any) -> tuple[str, str]:
     """Return the nodes of two trees in words, which differ."""
     kind, data = tree_node(old)[0] or (None, None)
     other, more = tree_node(new)[0] or (None, None)
+    parts_of: Any = (data, more)
+    if kind is other is defaultdict and not equal(*(part[0] for part in parts_of)):
+        first, second = (f"defaultdict of {text}" for text in words_of(*(part[0] for part in parts_of)))
+        return first, second
     if kind is other and kind is not None and issubclass(kind, dict):
-        parts_of: Any = (data, more)
         keys: list[Any] = [list(part[1] if kind is defaultdict else part) for part in parts_of]
         few = len(show(keys[0])) < _SHORT
         words = words_of(*keys) if few else words_of(*map(dict.fromkeys, keys))

@@ -17,7 +17,10 @@ from jitguide._text import clean, show
 
 _BOUND = (types.MethodType, functools.partial)
 # Of these there is one object for each value; Python 3.11 and 3.12 compare None by identity too.
-_SINGLE = (enum.Enum, types.NoneType, types.EllipsisType, types.ModuleType, jax.Device)
+_SINGLE = (
+    enum.Enum, types.NoneType, types.EllipsisType, types.ModuleType,
+    jax.Device, jax.sharding.PartitionSpec, jax.sharding.Mesh, jax.sharding.AbstractMesh,
+)  # fmt: skip
 _DEEPEST = 24
 _FIXED = "static fields are compiled in. "
 _OWN = "each static value compiles. "
@@ -50,7 +53,8 @@ class Part(NamedTuple):
         if is_number(old):
             other = "make a number that often changes a leaf" if field else "pass it as a traced argument"
             return f"{_FIXED if field else _OWN}Keep to a few values, or {other}."
-        return f"{_FIXED if field else _OWN}Keep to a few {'functions' if callable(old) else 'values'}."
+        what = "functions" if _is_function(old) and not isinstance(old, type) else "values"
+        return f"{_FIXED if field else _OWN}Keep to a few {what}."
 
 
 def same(old: Any, new: Any) -> bool:
@@ -86,7 +90,10 @@ def parts(old: Any, new: Any, path: str = "", strict: bool = True, depth: int = 
         return []
     if type(old) is not type(new):
         if equal(old, new):
-            before, now = (f"{show(value)} ({type(value).__name__})" for value in (old, new))
+            kinds = [type(value).__name__ for value in (old, new)]
+            if kinds[0] == kinds[1]:
+                kinds = [f"{type(value).__module__}.{type(value).__name__}" for value in (old, new)]
+            before, now = (f"{show(value)} ({kind})" for value, kind in zip((old, new), kinds, strict=True))
             return [Part(path, "type", before, now, old)]
         return [Part(path, "value", *words_of(old, new), old)]
     inside = list(_inside(old, new)) if depth else []
@@ -140,7 +147,7 @@ def _inside(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     elif isinstance(old, types.FunctionType):
         if _is_remade(old, new):
             yield from _closures(old, new)
-    elif not by_identity(old) and not isinstance(old, (type, *_SINGLE)):
+    elif not by_identity(old) and not isinstance(old, (type, *_SINGLE)) and not _is_function(old):
         for name in _names(old):
             yield f".{name}", getattr(old, name, None), getattr(new, name, None)
 
