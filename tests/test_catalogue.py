@@ -73,6 +73,7 @@ ELSEWHERE = {
     "too-many-parameters",
     "cache-entry-unreadable",
     "driver-older-than-cuda",
+    "pip-finds-no-jaxlib",
     "array-on-other-processes",
     "distributed-arguments",  # the examples' process has used JAX
 }

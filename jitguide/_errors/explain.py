@@ -66,7 +66,7 @@ _OTHER_LIBRARY = re.compile(
 # Their message is a name that you chose, which may hold "jax".
 _NAMES_ONLY = re.compile(
     r"^(?:E\s+)?(?:[\w.]*\.)?(?:KeyError|FileNotFoundError|PermissionError|OSError|ScannerError|ParserError|"
-    r"JSONDecodeError|FrozenInstanceError)\b",
+    r"JSONDecodeError|FrozenInstanceError|Config\w+(?:Error|Exception))\b|^(?:\S+: line \d+: +\d+ +)?Killed\b",
     re.MULTILINE,
 )
 # Messages of Python's own: JAX's frames may be hidden, so the words decide.
