@@ -38,7 +38,7 @@ def frames(equation: Any) -> list[Place]:
 
 @functools.cache  # thousands of frames name a handful of files
 def _is_yours(file: str, home: str) -> bool:
-    """Return whether a file is neither JAX's nor an installed package's; `home` has the function looked at."""
+    """Return whether a file is yours, not JAX's and not of an installed package; `home` has the function looked at."""
     path = Path(file)
     beside = path.parent == Path(home).parent
     return _JAX not in path.parents and (beside or not file.startswith(_INSTALLED))
