@@ -492,6 +492,7 @@ def test_a_compiled_program_a_method_and_a_partial_are_variants_like_others():
 
 def test_a_watched_variant_is_timed_with_a_note():
     result = quick({"jit": jax.jit(plain), "watched": watch(jax.jit(plain))}, jnp.ones(3))
+    assert result["watched"].copies == 1  # another copy would not be watched
     assert (
         "'watched' is watched, and its time includes the watching. Compare the function given to `watch`."
     ) in result.notes

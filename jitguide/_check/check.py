@@ -1,7 +1,5 @@
 """Check a jitted function for avoidable costs."""
 
-from __future__ import annotations
-
 import functools
 import math
 import warnings

@@ -57,9 +57,8 @@ def signature(
         inspect.signature(fn).bind(*args, **kwargs)
     except TypeError as error:
         remedy = " ".join(taken) or "Pass example arguments after the function, as in a call of it."
-        raise TypeError(
-            f"check(fn, ...) cannot call `{name}` with these arguments: {error}. {remedy}"
-        ) from None
+        text = f"check(fn, ...) cannot call `{name}` with these arguments: {error}. {remedy}"
+        raise TypeError(text) from None
     signature = signature_of(fn, args, kwargs)
     for argument in signature.arguments.values():
         if argument.static and not argument.declared and jit_options(fn) is not None:

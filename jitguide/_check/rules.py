@@ -1,7 +1,5 @@
 """The rules of `check`: each looks for one thing that costs time or memory for nothing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

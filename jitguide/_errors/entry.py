@@ -1,7 +1,5 @@
 """What the catalogue knows about one phenomenon, and how it is reported."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A block that must fail, and must fail in the announced way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """The machine and the settings that a measurement depends on, without a name or a path of that machine."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

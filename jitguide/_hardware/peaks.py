@@ -1,7 +1,5 @@
 """What this device reaches at best: bytes copied and floating-point operations per second, measured."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

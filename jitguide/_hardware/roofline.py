@@ -1,7 +1,5 @@
 """How close a function comes to what the device can do: against a copy of its bytes and against peaks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Measure this machine: `record` runs the guide's experiments."""
 
-from __future__ import annotations
-
 from datetime import date
 from time import perf_counter
 

@@ -140,8 +140,6 @@ def _marks(stages: Any, line: Line, stage: str) -> tuple[list[str], str]:
 
 
 def _data(stages: Any, line: Line) -> str:
-    if not line.equations:
-        return ""
     around: set[int] = set()
     for number in line.equations:
         parent = stages.equations[number].parent

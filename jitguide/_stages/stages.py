@@ -1,7 +1,5 @@
 """See through `jax.jit`: source, jaxpr, StableHLO and optimized HLO of one function, linked line by line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ name as the `op_name` of an instruction. One more scope per equation in that sta
 texts operation by operation, where source locations link them only line by line.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import re
@@ -28,17 +26,6 @@ _TAG = re.compile(r"(?<![A-Za-z0-9_])jgq(\d+)_(?![A-Za-z0-9_])")
 def tags(name: str) -> tuple[int, ...]:
     """Return the tags in a name, outermost first: ``jit(f)/jgq4_/jit(g)/jgq6_/mul`` gives (4, 6)."""
     return tuple(int(number) for number in _TAG.findall(name))
-
-
-def untag_names(hlo: str, nodes: Nodes) -> str:
-    """Return an HLO text in which no instruction is named after a tag, which XLA sometimes does."""
-    taken = set(re.findall(r"%[\w.\-]+", hlo))
-
-    def rename(match: re.Match[str]) -> str:
-        name = f"%{nodes.sites[int(match[1])].equation.primitive.name}"
-        return f"{name}{match[2]}" if f"{name}{match[2]}" not in taken else f"{name}_{match[2]}"
-
-    return re.sub(r"%jgq(\d+)_([\w.\-]*)", rename, hlo)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,3 +175,14 @@ class Nodes:
 def _is_subsequence(part: Sequence[int], whole: Sequence[int]) -> bool:
     rest = iter(whole)
     return all(item in rest for item in part)
+
+
+def untag_names(hlo: str, nodes: Nodes) -> str:
+    """Return an HLO text in which no instruction is named after a tag, which XLA sometimes does."""
+    taken = set(re.findall(r"%[\w.\-]+", hlo))
+
+    def rename(match: re.Match[str]) -> str:
+        name = f"%{nodes.sites[int(match[1])].equation.primitive.name}"
+        return f"{name}{match[2]}" if f"{name}{match[2]}" not in taken else f"{name}_{match[2]}"
+
+    return re.sub(r"%jgq(\d+)_([\w.\-]*)", rename, hlo)

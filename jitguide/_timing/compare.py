@@ -1,7 +1,5 @@
 """Which function is faster, by how much, and how sure is that? `compare` answers."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

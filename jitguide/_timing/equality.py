@@ -184,9 +184,6 @@ def wide(array: np.ndarray) -> np.ndarray:
 
 def _too_far(tolerance: float, least: float, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:
     room, a, b = max(_typical(a), least), wide(a), wide(b)
-    nan_a, nan_b = np.isnan(a), np.isnan(b)
-    finite = np.isfinite(a) & np.isfinite(b)
-    # Infinities must be equal; finite values get room.
-    wrong = np.where(nan_a | nan_b, nan_a != nan_b, a != b)
-    size, difference = np.abs(np.where(finite, a, 0)), np.abs(np.where(finite, a, 0) - np.where(finite, b, 0))
-    return np.where(finite, difference > tolerance * np.maximum(size, room), wrong), bool(nan_a.any())
+    relative = np.isclose(b, a, rtol=tolerance, atol=0, equal_nan=True)  # to `a`; infinities must be equal
+    absolute = np.isclose(b, a, rtol=0, atol=tolerance * room, equal_nan=True)
+    return ~(relative | absolute), bool(np.isnan(a).any())

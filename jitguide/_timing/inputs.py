@@ -144,14 +144,15 @@ def own_arguments(arguments: Arguments) -> int:
 
 
 def another_copy(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return another compiled copy of a jitted function; what is not a jitted function, as it is."""
+    """Return another compiled copy of a jitted function; what is not one, or is watched, as it is."""
     if type(fn) is functools.partial:
         inner = another_copy(fn.func)
         return fn if inner is fn.func else functools.partial(inner, *fn.args, **fn.keywords)
     if inspect.ismethod(fn):
         inner = another_copy(fn.__func__)
         return fn if inner is fn.__func__ else types.MethodType(inner, fn.__self__)
-    return fresh_jit(fn)[0] if held_in(fn) or isinstance(fn, jax.stages.Wrapped) else fn
+    is_jitted = held_in(fn) or isinstance(fn, jax.stages.Wrapped)
+    return fresh_jit(fn)[0] if is_jitted and not is_watched(fn) else fn
 
 
 def _option_hints(

@@ -1,11 +1,10 @@
 """How busy the rest of the machine is while something is measured."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Self
 
 _STAT = Path("/proc/stat")
 # user, nice, system, irq, softirq, steal. Not idle and iowait; and guests' time is part of "user" already.
@@ -21,12 +20,12 @@ class Busy:
     machine: float | None  # processor time of all programs; None where the system does not tell
 
     @classmethod
-    def now(cls) -> Busy:
+    def now(cls) -> Self:
         return cls(perf_counter(), sum(os.times()[:4]), _machine_seconds())
 
-    def cores_since(self, now: Busy | None = None) -> float | None:
+    def cores_since(self, now: Self | None = None) -> float | None:
         """Return the mean number of cores that other programs have used since this reading."""
-        now = now or Busy.now()
+        now = now or self.now()
         if self.machine is None or now.machine is None or now.wall <= self.wall:
             return None
         others = (now.machine - self.machine) - (now.own - self.own)

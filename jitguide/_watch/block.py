@@ -1,13 +1,11 @@
 """What a block of code makes JAX do, by function and line, for functions that are not watched themselves."""
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy
@@ -42,7 +40,7 @@ class WatchedBlock(Displayed):
         self._counted = True
         self._elsewhere = False
 
-    def __enter__(self) -> WatchedBlock:
+    def __enter__(self) -> Self:
         self._counted = _monitoring.can_count()
         self._open = contextlib.ExitStack()
         self._open.enter_context(_monitoring.logged())

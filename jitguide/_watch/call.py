@@ -1,7 +1,5 @@
 """One watched call."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 

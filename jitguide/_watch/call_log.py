@@ -1,7 +1,5 @@
 """The log of many watched calls."""
 
-from __future__ import annotations
-
 import math
 import threading
 from array import array

@@ -1,7 +1,5 @@
 """Why a call was not a hit, in words: each kind of reason with its sentence and its advice."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 

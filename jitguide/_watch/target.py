@@ -1,7 +1,5 @@
 """The function that `watch` is given: how a call reaches the jitted function inside, and what is passed on to it."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import threading

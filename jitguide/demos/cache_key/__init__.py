@@ -3,8 +3,6 @@
 `Changes` and `counted` are the experiment, and serve for changes of your own.
 """
 
-from __future__ import annotations
-
 from jitguide.demos.cache_key import arguments, surroundings
 from jitguide.demos.cache_key.changes import Change, Changes, counted
 

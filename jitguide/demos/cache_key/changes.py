@@ -5,8 +5,6 @@ left the fast path is told by Python's profiler: a call on the fast path runs no
 jit. (`jax.no_tracing()` would tell as well, but a first call that it refuses keeps that signature slow.)
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections import Counter
