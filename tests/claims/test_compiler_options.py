@@ -38,7 +38,7 @@ def test_compiler_option_beats_the_xla_flag():
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "xla-flags-are-read-once",
-    "`XLA_FLAGS` set in Python after `import jax` counts if no operation has run, and is ignored silently afterwards.",
+    "`XLA_FLAGS` set in Python after `import jax` counts before the first operation runs, and is ignored silently afterwards.",
 )
 def test_xla_flags_are_read_once():
     set_it = f'os.environ["XLA_FLAGS"] = "{NO_FUSION}"'
