@@ -57,6 +57,10 @@ RECONCILED = {
         "committed-devices-must-agree",
         "work-follows-the-committed-argument",
     ): "two committed arguments, and one",
+    (
+        "unusable-donation-warns",
+        "split-array-is-refused-for-donation-without-a-warning",
+    ): "the first is of one device, and says itself that JAX does not warn of a split array",
     **dict.fromkeys(
         [
             (no, "grad-lets-python-branch")
