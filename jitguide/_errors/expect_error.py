@@ -1,5 +1,7 @@
 """A block that must fail, and must fail in the announced way."""
 
+from __future__ import annotations  # the attribute `type` hides the class of that name
+
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
