@@ -197,6 +197,8 @@ def tests(session: nox.Session) -> None:
     quiet = ["-m", "pytest", "-n", "2", "-m", "not measures", "--durations=10"]
     measuring = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "mark.measures" in p.read_text("utf-8")]
     alone = ["-m", "pytest", "-m", "measures", *measuring]
+    several = [ROOT / "tests" / f"test_{name}.py" for name in DEVICE_SENSITIVE]
+    python(session, "-m", "pytest", "-q", "-m", "not measures", *several, env={"XLA_FLAGS": EIGHT_DEVICES})
     if not full:
         python(session, *quiet)
         python(session, *alone)
@@ -208,6 +210,11 @@ def tests(session: nox.Session) -> None:
     python(session, *quiet, *cover, "--cov-report=", "jitguide", *covered, **options)
     python(session, *quiet, "tests", *(f"--ignore={p}" for p in covered), **options)
     python(session, *alone, *cover, "--cov-append", "--cov-fail-under=95", **options)
+
+
+# Tests of what can depend on the number of devices; with eight simulated ones they take 20 seconds.
+DEVICE_SENSITIVE = ("watch", "phases", "roofline", "device", "reasons", "scaling")
+EIGHT_DEVICES = "--xla_force_host_platform_device_count=8"
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
