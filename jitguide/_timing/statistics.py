@@ -37,6 +37,7 @@ class Ratio(AsData):
         high: Upper end of the interval.
 
     Example:
+        >>> from jitguide import Ratio
         >>> Ratio(4.13, 4.08, 4.19)
         ×4.13 (4.08–4.19)
     """

@@ -175,6 +175,7 @@ class Reason(AsData):
         also: Further differences to the same earlier call, as sentences.
 
     Example:
+        >>> from jitguide._watch.reasons import reason
         >>> print(reason("shape", "x", "float32[8]", "float32[12]"))
         `x` changed shape, float32[8] → float32[12]: jit compiles once per shape. Pad to a few sizes, or mask.
     """
