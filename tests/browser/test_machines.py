@@ -33,7 +33,7 @@ def test_a_figure_is_switched_without_scripts(browser, address):
 
 def test_a_proof_names_the_devices_on_which_it_was_seen(visit):
     with visit(LESSON) as page:
-        page.locator("a.claim-link").first.click()
+        page.locator("a.claim-link:visible").first.click()
         chips = page.locator("aside.proof .proof-verdicts li")
         expect(chips.filter(has_text="on one CPU device")).to_have_count(1)
         expect(page.locator("aside.proof .proof-seen").first).to_contain_text("Also on one CPU device")
