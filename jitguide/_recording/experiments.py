@@ -11,8 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jitguide._display import AsData
-from jitguide._hardware.peaks import peaks
-from jitguide._hardware.roofline import roofline
+from jitguide._hardware.peaks import copier, peaks
 from jitguide._timing.compare import compare
 from jitguide._timing.comparison import Comparison
 from jitguide._timing.phases import phases
@@ -109,8 +108,10 @@ def fusion(effort: Effort) -> Iterator[Row]:
     """Compare fused functions with a copy of the same bytes, and with the same functions without jit."""
     elements = _LARGE_CPU if jax.default_backend() == "cpu" else _LARGE
     x = jax.random.normal(jax.random.key(0), (elements // 1024, 1024))
+    copy, one_place = copier(x.nbytes), {"control": False, "check": None, "budget": effort.budget}
     for name, fn in _FUSED.items():
-        copied = roofline(jax.jit(fn), x).copy_ratio
+        variants = {"copy": lambda _: copy(), "fused": jax.jit(fn)}
+        copied = compare(variants, x, baseline="fused", **one_place).speedup("copy")
         yield _ratio("How close to a copy of its bytes?", f"{name}: time ÷ copy", copied, "ratio")
     for name, fn in _FUSED.items():
         variants = {"eager": fn, "jit": jax.jit(fn)}
@@ -160,7 +161,7 @@ def sizes(effort: Effort) -> Iterator[Row]:
         host = np.linspace(0, 1, int(size), dtype=np.float32)
         return host, jnp.asarray(host)
 
-    found = scaling(variants, arguments, _SIZES, budget=effort.budget)
+    found = scaling(variants, arguments, _SIZES, budget=effort.budget / 3)
     group = "From which size on does jit beat NumPy?"
     for size, compared in zip(found.sizes, found.comparisons, strict=True):
         yield _ratio(group, f"{size:,.0f} numbers", compared.speedup("jit"))
