@@ -37,6 +37,7 @@ OTHER_CLASSES = {
     "not-a-numeric-array": {"ValueError"},
     "dlpack-capsule": {"AttributeError"},
     "partition-spec-without-mesh": {"ValueError"},  # of device_put
+    "axis-out-of-range": {"TypeError"},  # of transpose
 }
 # Recognised by what is printed or logged, or by a warning that needs a larger array.
 SEEN_ELSEWHERE = {

@@ -571,7 +571,7 @@ def test_a_frame_without_its_source_takes_no_other_line_for_it() -> None:
 
 
 def test_of_a_message_alone_it_is_not_sure() -> None:
-    found = explain("ValueError: Argument to inv must have shape [..., n, n], got (2, 3).")
+    found = explain("ValueError: could not convert string to float: 'a'")
     assert repr(found) == "This is probably not an error of JAX: it is your `ValueError`."
 
 

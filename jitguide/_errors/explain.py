@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import traceback
 from collections.abc import Iterator
@@ -83,6 +84,7 @@ _STRING_OR_COMMENT = re.compile(
     re.IGNORECASE,
 )
 _FIELD = re.compile(r"(?<!\{)\{[^{}]+")  # what an f-string computes
+_compiled = functools.cache(re.compile)  # the catalogue has more patterns than the cache of `re` holds
 
 
 @dataclass(frozen=True)
@@ -159,16 +161,16 @@ def rank(evidence: _Evidence) -> list[Entry]:
 def _score(entry: Entry, evidence: _Evidence) -> float | None:
     if entry.error is None and evidence.classes and not any(c.endswith("Warning") for c in evidence.classes):
         return None  # something was raised, and this entry is about what raises nothing
-    texts = evidence.message, " ".join(evidence.message.split())  # as it is, and without the breaks of a box
-    found = (re.search(pattern, text, re.IGNORECASE) for pattern in entry.patterns for text in texts)
-    matches = [m for m in found if m]
+    texts = {evidence.message, " ".join(evidence.message.split())}  # as it is, and without the breaks of a box
+    patterns = [_compiled(pattern, re.IGNORECASE) for pattern in entry.patterns]
+    matches = [m for pattern in patterns for text in texts if (m := pattern.search(text))]
     if not matches:
         return None
     score = max(len(m[0]) for m in matches) / 1000  # of two patterns the longer is the more specific
     if (entry.error or "").rpartition(".")[2] in evidence.classes:
         score += _CLASS_WEIGHT
     if entry.source:
-        hit = any(re.search(pattern, evidence.source, re.MULTILINE) for pattern in entry.source)
+        hit = any(_compiled(pattern, re.MULTILINE).search(evidence.source) for pattern in entry.source)
         score += _SOURCE_WEIGHT if hit else _SOURCE_MISSING
     return score
 
