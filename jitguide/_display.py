@@ -120,17 +120,15 @@ class Table:
     title: str = ""  # a line above the table
     notes: Sequence[str] = ()  # lines below it
     below: int | None = None  # a column that plain text writes below each row, on lines of its own
-    fit: bool = False  # to 80 columns of plain text: notes are wrapped, and the first column is cut
+    fit: bool = False  # to 80 columns of plain text: notes are wrapped, long names are cut, numbers never
 
     def text(self) -> str:
-        rows = [[str(c) for c in row] for row in [self.header, *self.rows]]
+        rows = [[_one_line(c) for c in row] for row in [self.header, *self.rows]]
         cells = [[c for i, c in enumerate(row) if i != self.below] for row in rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        excess = sum(widths) + 2 * len(widths) - 2 - _COLUMNS
-        if self.fit and excess > 0:
-            widths[0] = max(widths[0] - excess, 8)
-            for row in cells:
-                row[0] = row[0] if len(row[0]) <= widths[0] else f"{row[0][: widths[0] - 1]}…"
+        if self.fit:
+            widths = self._fitting(widths, cells)
+            cells = [[_cut(c, w) for c, w in zip(row, widths, strict=True)] for row in cells]
         indent = " " * (widths[0] + 2)
 
         lines = [self.title] if self.title else []
@@ -142,6 +140,19 @@ class Table:
                 lines += wrapped(whole[self.below], indent, indent)
         notes = [part for note in self.notes for part in (wrapped(note) if self.fit else [note])]
         return "\n".join([*lines, *notes])
+
+    def _fitting(self, widths: list[int], cells: Sequence[Sequence[str]]) -> list[int]:
+        """Return narrower columns: the first one gives way before the others, and of these the widest."""
+        columns = zip(*cells[1:], strict=True)
+        numbers = [
+            max(map(len, column), default=0) if i in self.numeric else 0 for i, column in enumerate(columns)
+        ]
+        least = [max(8, width) for width in numbers] or [8] * len(widths)
+        for _ in range(sum(widths) + 2 * len(widths) - 2 - _COLUMNS):
+            spare = [width - floor for width, floor in zip(widths, least, strict=True)]
+            widest = 0 if spare[0] > 0 else max(range(len(widths)), key=spare.__getitem__)
+            widths[widest] -= spare[widest] > 0
+        return widths
 
     def html(self) -> str:
         return panel(self.grid())
@@ -199,6 +210,15 @@ class Displayed:
 
     def _repr_html_(self) -> str:
         return self._table().html()
+
+
+def _one_line(content: object) -> str:
+    """Return a cell's text for a terminal: on one line, and without what would control it."""
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", " ".join(str(content).split()))
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _text(content: str) -> str:

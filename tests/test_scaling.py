@@ -187,3 +187,13 @@ def test_every_other_option_of_compare_is_one_of_scaling():
 def test_a_size_that_cannot_be_is_refused_before_it_reaches_the_arguments(sizes):
     with pytest.raises(ValueError, match="`sizes` must be positive, finite and increasing, got"):
         scaling({"a": jnp.sin}, jnp.ones, sizes)
+
+
+def test_long_names_leave_the_table_in_eighty_columns():
+    long = "the polynomial by Horner's rule, in one jitted function, on the device"
+    variants = {"a\x1b[31mred\nname": jnp.sin, long: jnp.cos, "plain": jnp.tan}
+    text = repr(scaling(variants, jnp.ones, [3, 1000], budget=0.001, check=None))
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text
+    assert "red name" in text.splitlines()[0]
+    assert "\n1000  " in text  # numbers are whole
