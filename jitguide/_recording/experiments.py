@@ -108,10 +108,11 @@ def fusion(effort: Effort) -> Iterator[Row]:
     """Compare fused functions with a copy of the same bytes, and with the same functions without jit."""
     elements = _LARGE_CPU if jax.default_backend() == "cpu" else _LARGE
     x = jax.random.normal(jax.random.key(0), (elements // 1024, 1024))
-    copy, one_place = copier(x.nbytes), {"control": False, "check": None, "budget": effort.budget}
+    copy = copier(x.nbytes)
     for name, fn in _FUSED.items():
         variants = {"copy": lambda _: copy(), "fused": jax.jit(fn)}
-        copied = compare(variants, x, baseline="fused", **one_place).speedup("copy")
+        found = compare(variants, x, baseline="fused", budget=effort.budget, check=None, control=False)
+        copied = found.speedup("copy")
         yield _ratio("How close to a copy of its bytes?", f"{name}: time ÷ copy", copied, "ratio")
     for name, fn in _FUSED.items():
         variants = {"eager": fn, "jit": jax.jit(fn)}
