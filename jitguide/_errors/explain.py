@@ -78,6 +78,8 @@ _PLAIN = re.compile(
     r"'(?:NoneType|dict|list|tuple|str|int|float|module|function)' object ",
     re.MULTILINE,
 )
+# Python's own as well, but it arises in what JAX calls, too.
+_CALL = re.compile(r"takes (?:from \d+ to )?\d+ positional arguments? but|missing \d+ required positional")
 _ARGUMENT = re.compile(r"depends on the values? of the arguments? (.+?)\.?$", re.MULTILINE)
 _STRING_OR_COMMENT = re.compile(
     r"(?P<prefix>\b[rbfu]{1,2})?(?P<quote>['\"])(?P<inside>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)|\#.*",
@@ -161,7 +163,7 @@ def rank(evidence: _Evidence) -> list[Entry]:
 def _score(entry: Entry, evidence: _Evidence) -> float | None:
     if entry.error is None and evidence.classes and not any(c.endswith("Warning") for c in evidence.classes):
         return None  # something was raised, and this entry is about what raises nothing
-    texts = {evidence.message, " ".join(evidence.message.split())}  # as it is, and without the breaks of a box
+    texts = {evidence.message, " ".join(evidence.message.split())}  # also without the breaks of a box
     patterns = [_compiled(pattern, re.IGNORECASE) for pattern in entry.patterns]
     matches = [m for pattern in patterns for text in texts if (m := pattern.search(text))]
     if not matches:
@@ -256,7 +258,7 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
         return False
     if _PLAIN.search(evidence.message):
         return True
-    return not in_jax and not any(rank(replace(evidence, foreign=False)))
+    return not in_jax and (bool(_CALL.search(evidence.message)) or not any(rank(evidence)))
 
 
 def _code_only(source: str) -> str:

@@ -75,7 +75,7 @@ const GuideErrors = (() => {
     if (has("NAMES_ONLY", evidence.message) && !inJaxFile) return true;
     if (has("JAX_WORDS", evidence.message) || inJaxFile) return false;
     if (has("PLAIN", evidence.message)) return true;
-    return !inJax && !rank(evidence).length;
+    return !inJax && (has("CALL", evidence.message) || !rank(evidence).length);
   }
 
   function part(text) {
