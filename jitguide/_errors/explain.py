@@ -62,7 +62,7 @@ _JAX_WORDS = re.compile(
 # XLA's own log lines name files of TensorFlow, where XLA began.
 _OTHER_LIBRARY = re.compile(
     r"\b(?:torch(?:_xla)?|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn|pytensor|aesara)\b"
-    r"|\[Op:|PyTorch|TORCH_|\{\{node"
+    r"|\[Op:|PyTorch|TORCH_|\{\{node|flax\.errors\.(?!TraceContext|JaxTransform)"
 )
 # Their message is a name that you chose, which may hold "jax".
 _NAMES_ONLY = re.compile(
@@ -79,7 +79,7 @@ _PLAIN = re.compile(
     re.MULTILINE,
 )
 # Python's own as well, but it arises in what JAX calls, too.
-_CALL = re.compile(r"takes (?:from \d+ to )?\d+ positional arguments? but|missing \d+ required positional")
+_CALL = re.compile(r"takes (?:from \d+ to )?\d+ positional arguments? but|missing \d+ required ")
 _ARGUMENT = re.compile(r"depends on the values? of the arguments? (.+?)\.?$", re.MULTILINE)
 _STRING_OR_COMMENT = re.compile(
     r"(?P<prefix>\b[rbfu]{1,2})?(?P<quote>['\"])(?P<inside>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)|\#.*",
