@@ -575,6 +575,22 @@ def test_of_a_message_alone_it_is_not_sure() -> None:
     assert repr(found) == "This is probably not an error of JAX: it is your `ValueError`."
 
 
+def test_your_own_error_on_its_way_through_jit_is_yours() -> None:
+    def choose(x: jax.Array) -> jax.Array:
+        raise ValueError("unknown mode: fast")
+
+    error = raised_by(jax.jit(choose), 1.0)
+    assert explain(error).foreign
+    assert explain("".join(traceback.format_exception(error))).foreign
+
+
+def test_too_many_arguments_are_explained_where_jax_called() -> None:
+    text = "TypeError: body() takes 1 positional argument but 2 were given"
+    assert explain(text).foreign
+    error = raised_by(lambda: jax.lax.scan(lambda c: c, 0, jnp.ones(3)))
+    assert explain("".join(traceback.format_exception(error))).key == "loop-body-arguments"
+
+
 def test_an_error_that_a_message_quotes_is_not_the_error() -> None:
     error = raised_by(jax.jit(lambda x, c: x, static_argnums=1), 1.0, [1])
     assert (

@@ -47,7 +47,7 @@ _LOGGED = re.compile(  # what a launcher or a log puts before each line
 )
 _GROUP = re.compile(r"^ *(?:\| ?|\+[-+]+.*$)", re.MULTILINE)  # what Python draws beside the errors of a group
 _IN_LIBRARY = re.compile(
-    r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>|^\.{3}[/\\]"
+    r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>|^\.{3}[/\\]|\.pyx$"
 )
 _IN_JAX = re.compile(  # a folder of your own may be called jax, too
     r"(?:-packages|^|google3[/\\]third_party[/\\]py)[/\\]?jax(?:lib)?[/\\]"
@@ -258,7 +258,8 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
         return False
     if _PLAIN.search(evidence.message):
         return True
-    return not in_jax and (bool(_CALL.search(evidence.message)) or not any(rank(evidence)))
+    own = not in_jax or evidence.source.startswith("raise ")  # your error may pass through JAX
+    return own and (bool(_CALL.search(evidence.message)) or not any(rank(evidence)))
 
 
 def _code_only(source: str) -> str:

@@ -75,7 +75,8 @@ const GuideErrors = (() => {
     if (has("NAMES_ONLY", evidence.message) && !inJaxFile) return true;
     if (has("JAX_WORDS", evidence.message) || inJaxFile) return false;
     if (has("PLAIN", evidence.message)) return true;
-    return !inJax && (has("CALL", evidence.message) || !rank(evidence).length);
+    const own = !inJax || evidence.source.startsWith("raise ");
+    return own && (has("CALL", evidence.message) || !rank(evidence).length);
   }
 
   function part(text) {
