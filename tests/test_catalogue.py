@@ -62,6 +62,7 @@ ELSEWHERE = {
     "type-checker-meets-tracer",
     "equinox-check",
     "jax-too-old",
+    "submodule-not-imported",  # the examples' process has imported it
     "numpy-for-jaxlib",
     "cuda-plugin-version",
     "jax-internal",
