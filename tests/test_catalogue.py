@@ -64,6 +64,8 @@ ELSEWHERE = {
     "jax-too-old",
     "submodule-not-imported",  # the examples' process has imported it
     "numpy-for-jaxlib",
+    "gpu-start-up-log",
+    "delay-kernel-timed-out",
     "cuda-plugin-version",
     "jax-internal",
     "device-in-use",
