@@ -71,6 +71,7 @@ def in_python(text):
     return [found.found, found.foreign, found.key, list(found.others)]
 
 
+@pytest.mark.timeout(300)  # provokes every error of the catalogue
 def test_both_find_the_same_in_every_message_of_the_catalogue(v8):
     texts = [text for text in tracebacks() if text.strip()]
     assert len(texts) > 500

@@ -86,7 +86,7 @@ _STRING_OR_COMMENT = re.compile(
     re.IGNORECASE,
 )
 _FIELD = re.compile(r"(?<!\{)\{[^{}]+")  # what an f-string computes
-_compiled = functools.cache(re.compile)  # the catalogue has more patterns than the cache of `re` holds
+_compiled = functools.cache(re.compile)  # more patterns than the cache of `re` holds
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,7 @@ def _score(entry: Entry, evidence: _Evidence) -> float | None:
     if entry.error is None and evidence.classes and not any(c.endswith("Warning") for c in evidence.classes):
         return None  # something was raised, and this entry is about what raises nothing
     texts = {evidence.message, " ".join(evidence.message.split())}  # also without the breaks of a box
-    patterns = [_compiled(pattern, re.IGNORECASE) for pattern in entry.patterns]
-    matches = [m for pattern in patterns for text in texts if (m := pattern.search(text))]
+    matches = [m for p in entry.patterns for t in texts if (m := _compiled(p, re.IGNORECASE).search(t))]
     if not matches:
         return None
     score = max(len(m[0]) for m in matches) / 1000  # of two patterns the longer is the more specific
