@@ -87,10 +87,11 @@ A, B, V = jnp.ones((20, 30)), jnp.ones((30, 40)), jnp.ones(40)
 PRODUCT = "f32[20,40]"  # the shape of A @ B, which no argument has
 
 
+@pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "matrix-products-keep-their-order",
-    "XLA computes `(A @ B) @ v` as it is written, with the product of the two matrices; `A @ (B @ v)`, `multi_dot` and an `einsum` of "
-    "the three do without that product.",
+    "On a CPU, XLA computes `(A @ B) @ v` as it is written, with the product of the two matrices; `A @ (B @ v)`, "
+    "`multi_dot` and an `einsum` of the three do without that product.",
 )
 def test_matrix_products_keep_their_order():
     assert PRODUCT in compiled(lambda a, b, v: (a @ b) @ v, A, B, V).as_text()
@@ -107,9 +108,10 @@ def test_wrong_twin_products_are_reordered():
     assert PRODUCT not in compiled(lambda a, b, v: (a @ b) @ v, A, B, V).as_text()
 
 
+@pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "part-of-a-product-computes-all-of-it",
-    "XLA computes the whole product of two matrices for its trace, and for one row of it.",
+    "On a CPU, XLA computes the whole product of two matrices for its trace, and for one row of it.",
 )
 def test_part_of_a_product_computes_all_of_it():
     square, other = jnp.ones((20, 30)), jnp.ones((30, 20))
