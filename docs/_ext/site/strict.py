@@ -68,9 +68,11 @@ def offer(app: Sphinx, page: str, _template: str, context: dict, _doctree: objec
             "<pre><span></span>", "<pre>"
         )  # Pygments keeps a first empty line; no block has one
         text, rules = moved(drawn(labelled(_PICTURE.sub(picture, text))))
+        sheet = f"{page.replace('/', '-')}.css"
         if not rules:
+            Path(app.outdir, FOLDER, sheet).unlink(missing_ok=True)  # of an earlier build
             return text
-        name = written(rules.encode(), f"{page.replace('/', '-')}.css")
+        name = written(rules.encode(), sheet)
         digest = hashlib.sha256(rules.encode()).hexdigest()[:8]
         return f'<link rel="stylesheet" href="{pathto(name, 1)}?v={digest}"/>\n{text}'
 
