@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import sys
+import tomllib
 import types
 import warnings
 from pathlib import Path
@@ -59,8 +60,16 @@ def messages():
     data = json.loads(finder.removeprefix("GuideErrors.load(").rstrip(";\n").removesuffix(")"))
     homes = {entry["key"]: entry["home"] for entry in data["entries"]}
     found = []
+    with (Path(__file__).parent / "explain_texts.toml").open("rb") as file:
+        texts = {
+            key: case["text"]
+            for case in tomllib.load(file)["text"]
+            for key in case["keys"][:1]
+            if "text" in case
+        }
     for entry in catalogue():
-        line = first_line(entry)
+        # What needs another machine or installation has no example, but a text that people pasted.
+        line = first_line(entry) if entry.examples else texts.get(entry.key, "").strip().split("\n")[-1]
         if line:
             found.append((entry.key, line, {homes[entry.key], entry.page}))
     return found
