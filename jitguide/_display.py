@@ -151,7 +151,8 @@ class Table:
         for _ in range(sum(widths) + 2 * len(widths) - 2 - _COLUMNS):
             spare = [width - floor for width, floor in zip(widths, least, strict=True)]
             widest = 0 if spare[0] > 0 else max(range(len(widths)), key=spare.__getitem__)
-            widths[widest] -= spare[widest] > 0
+            if spare[widest] > 0:
+                widths[widest] -= 1
         return widths
 
     def html(self) -> str:

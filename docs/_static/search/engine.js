@@ -76,7 +76,7 @@ const GuideSearch = (() => {
     const hits = index.search(query, {
       // These numbers find the most questions of docs/_data/questions.json (`nox -s bench -- search`).
       boost: { title: 1.8, code: 0.8 },
-      bm25: { k: 1.2, b: 0.5, d: 0.5 }, // long sections count almost as much as short ones
+      bm25: { k: 1.2, b: 0.5, d: 0.5 }, // less of a handicap for long sections
       prefix: (word) => word.length > 3,
       fuzzy: (word) => (word.length > 6 ? 0.25 : false),
       boostDocument: (id) => weightOf(sections[id].page),
