@@ -121,11 +121,17 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self._last_size = 0
         self._worked = False
 
+    def reset(self) -> None:  # documented where it is inherited from
+        super().reset()
+        self._ready = (
+            False  # whether a call was recorded and JAX reports its work: hits may then be noted unseen
+        )
+
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         # A hit has to stay cheap, so nothing here calls more than it must.
         if _TRACE.value is not _TOP or _AXES.value is not _NO_AXES:
             return self._transformed(_jax.transformation(), args, kwargs)
-        if not self._can_count:
+        if not self._ready:
             self._can_count = _monitoring.can_count()
         out: R
         history = self._history
@@ -139,8 +145,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         seconds = perf_counter() - start
         # The arguments are looked at only where they may have no fast path. Those of the first call always
         # are, because the function may have been compiled before it was watched.
-        changed = event is not _RECENT[-1] or size != self._size()
-        if changed or not (self._seconds and self._can_count) or _DISABLED.value:
+        if event is not _RECENT[-1] or size != self._size() or not self._ready or _DISABLED.value:
             self._record(args, kwargs, seconds, _Before(size, learned, event))
         elif not history.has_slow:
             self._seconds.append(seconds)
@@ -168,6 +173,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
     def _record(
         self, args: _Args, kwargs: _Kwargs, seconds: float, before: _Before, error: _Error = None
     ) -> None:
+        self._ready = self._can_count
         names = (self._name, _monitoring.UNNAMED) if self._can_count else ()
         here, newer = threading.get_ident(), _monitoring.since(before.event)
         own = (event for thread, event in newer if thread == here and event.function in names)
