@@ -21,6 +21,8 @@ _FILTER_NOTE = re.compile(
     r"^-{5,}\n|^(?:jax\.errors\.SimplifiedTraceback: )?For simplicity, JAX has removed its internal frames.*\n?(?:.*JAX_TRACEBACK_FILTERING.*\n?)?",
     re.MULTILINE,
 )
+_LONG_WORD = re.compile(r"(\S{300})\S+")  # numbers or a picture in text: other patterns take long for them
+_HEAD, _TAIL = 10_000, 40_000  # characters
 _MAX_TEXT = 48
 _LINK = re.compile(r"https?://[^\s\"'<>)]+")
 _SENTENCE = re.compile(r"(.+?(?<!\be\.g)(?<!\bi\.e)[.!?])(?:\s+(?=[A-Z`\"'])|$)")
@@ -37,6 +39,12 @@ def clean(text: str) -> str:
     text = _ADDRESS.sub("", _CELL.sub("<cell>", text))
     text = _QUOTED_FILE.sub(r'File "\1"', text)
     return _PATH.sub(_without_directories, text).strip()
+
+
+def shortened(text: str) -> str:
+    """Return `text` without the rest of very long words, and of a very long text its two ends: errors end a log."""
+    text = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+    return _LONG_WORD.sub(r"\1", text)
 
 
 def place(file: str, line: int) -> str:

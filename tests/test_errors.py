@@ -383,8 +383,11 @@ def test_a_warning_object_is_explained() -> None:
     assert explain(warning).key == "donation-not-usable"
 
 
-def test_a_long_text_is_explained_quickly() -> None:
-    assert not explain("nothing to see here / or there \\ at all. " * 20_000).found
+@pytest.mark.timeout(30)  # a log of 10 MB, in less than a second where only its ends are read
+def test_the_error_at_the_end_of_a_long_log_is_found() -> None:
+    log = "step 7: nothing to see here / or there \\ at all.\n" * 200_000
+    assert not explain(log).found
+    assert explain(f"{log}TypeError: unhashable type: 'DynamicJaxprTracer'").key == "tracer-as-key"
 
 
 @pytest.mark.parametrize(

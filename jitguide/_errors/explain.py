@@ -12,7 +12,7 @@ from typing import Any
 from jitguide._errors.entries import catalogue
 from jitguide._errors.entry import Entry, Explanation
 from jitguide._errors.frames import user_line
-from jitguide._text import ANSI, clean, place
+from jitguide._text import ANSI, clean, place, shortened
 
 # A pattern makes a candidate; class and source line rank the candidates. The class weighs more, because one
 # message may be shared by two classes, while a source line is only a hint. An entry that asks for a source
@@ -39,7 +39,6 @@ _CHAINED = re.compile(
 # JAX once put its own class around an error.
 _WRAPPED = re.compile(r"^(?:[\w.]*\.)?\w+StackTrace: ", re.MULTILINE)
 _BOX = re.compile(r"[│╭╮╰╯❱]|─{2,}")  # Rich draws them around a traceback, and wraps the lines inside
-_LONG_WORD = re.compile(r"(\S{300})\S+")  # numbers or a picture in text: other patterns take long for them
 _LOGGED = re.compile(  # what a launcher or a log puts before each line
     r"^(?:\([\w ]+ pid=\d+\) (?:[A-Z]+ [\d-]+ [\d:.]+ \[[^\]\n]+\] ?)?|[IWEF]\d{4} [\d:.]+ +\d+ \S+\.py:\d+\] |"
     r"\[(?:rank ?)?\d+\](?:<std\w+>)?:? |\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\[?[A-Z]{4,8}\]?:? )?)",
@@ -195,7 +194,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _from_exception(error: BaseException) -> _Evidence:
     line, kind = user_line(error), type(error)
-    message = clean(_LONG_WORD.sub(r"\1", str(error)))
+    message = clean(shortened(str(error)))
     notes = " ".join(getattr(error, "__notes__", ()))
     raised = _Evidence(
         frozenset(c.__name__ for c in kind.__mro__),
@@ -211,7 +210,7 @@ def _from_exception(error: BaseException) -> _Evidence:
 
 def _from_text(text: str) -> list[_Evidence]:
     """Return the errors of a text, the last one first, and then the text as a whole."""
-    text = _LONG_WORD.sub(r"\1", ANSI.sub("", text.replace("\r\n", "\n")))
+    text = shortened(ANSI.sub("", text.replace("\r\n", "\n")))
     text = _WRAPPED.sub("", _GROUP.sub("", _LOGGED.sub("", text)))
     text = _BOX.sub(" ", text)
     parts = [_TRACEBACK.split(part)[-1] for part in _CHAINED.split(text)]

@@ -7,6 +7,7 @@ const GuideErrors = (() => {
   const SOURCE = 2;
   const MISSING = -1;
   const OTHERS = 4;
+  const [HEAD, TAIL] = [10_000, 40_000];
   let entries = [];
   let re = {};
   let pages = [];
@@ -38,6 +39,11 @@ const GuideErrors = (() => {
       return (name ? name[0] : "<directory>") + whole.slice(path.length);
     });
     return found.trim();
+  }
+
+  function shortened(text) {
+    const ends = text.length > HEAD + TAIL ? `${text.slice(0, HEAD)}\n${text.slice(-TAIL)}` : text;
+    return ends.replace(re.LONG_WORD, "$1");
   }
 
   function codeOnly(source) {
@@ -96,7 +102,7 @@ const GuideErrors = (() => {
   }
 
   function evidenceOf(given) {
-    const whole = given.replaceAll("\r\n", "\n").replace(re.ANSI, "").replace(re.LONG_WORD, "$1");
+    const whole = shortened(given.replaceAll("\r\n", "\n").replace(re.ANSI, ""));
     const plain = whole.replace(re.LOGGED, "").replace(re.GROUP, "");
     const text = plain.replace(re.WRAPPED, "").replace(re.BOX, " ");
     const found = text
