@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -311,14 +312,57 @@ RELEASES = {
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def record(session: nox.Session) -> None:
-    """Measure this machine for the page that compares machines; `-- "8-core laptop"` names it, `--quick` takes seconds."""
-    name, *options = session.posargs or [f"{os.cpu_count()}-core CPU"]
+    """Measure this machine for the tables and figures that compare machines; `-- "8-core laptop"` names it.
+
+    `--quick` takes seconds and leaves the figures out. `-- "8-core laptop" howto/start-up` records the figures of one
+    page only. `-- results.zip` adds what tools/run_here.py brought from another machine.
+    """
+    name, *rest = session.posargs or [f"{os.cpu_count()}-core CPU"]
+    if name.endswith(".zip"):
+        unpack_recording(session, name)
+        return
+    options, pages = split_pages(session, rest)
+    machine, figures = recording_files(session, name)
+    if not pages:
+        python(session, "-m", "jitguide", "record", machine, "--name", name, *options)
+        sources = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in path.parts]
+        marked = [path for path in sources if ":recorded-data:" in path.read_text("utf-8")]
+        pages = split_pages(session, [str(path.relative_to(ROOT)) for path in marked])[1]
+    if "--quick" not in options:
+        settings = {"only": ",".join(pages), "machine": name, "figures": figures}
+        words = [word for key, value in settings.items() for word in ("-D", f"guide_{key}={value}")]
+        build(session, "html", *words, files=[f"docs/{page}.md" for page in pages])
+    print(f"\nThis machine is recorded as {name!r}. Commit that only if it did nothing else meanwhile.")
+
+
+def recording_files(session: nox.Session, name: str) -> tuple[Path, Path]:
+    """Return where the recording of a machine lies, and what the figures of the pages drew on it."""
     file = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     if not file:
         session.error('Name the machine first: nox -s record -- "8-core laptop".')
-    path = ROOT / "jitguide" / "_recording" / "machines" / f"{file}.json"
-    python(session, "-m", "jitguide", "record", path, "--name", name, *options)
-    print(f"\nWritten to {path.relative_to(ROOT)}. Commit it only if the machine did nothing else meanwhile.")
+    folders = ROOT / "jitguide" / "_recording" / "machines", ROOT / "docs" / "_data" / "figures"
+    return folders[0] / f"{file}.json", folders[1] / f"{file}.json"
+
+
+def unpack_recording(session: nox.Session, results: str) -> None:
+    """Put the recording and the figures' numbers of another machine beside those that are here."""
+    with zipfile.ZipFile(results) as packed:
+        there = {
+            part: packed.read(part) for part in packed.namelist() if part in ("machine.json", "figures.json")
+        }
+    if "machine.json" not in there:
+        session.error(
+            f"{results} holds no machine.json: its recording failed, and recording.txt in it says why."
+        )
+    machine, figures = recording_files(session, json.loads(there["machine.json"])["name"])
+    for part, path in (("machine.json", machine), ("figures.json", figures)):
+        if part in there:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(there[part])
+        print(
+            f"{path.relative_to(ROOT)}:",
+            "written" if part in there else "nothing: the site was not built there",
+        )
 
 
 @nox.session(default=False)

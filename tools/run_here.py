@@ -2,9 +2,10 @@
 
 For a machine with Python and JAX, such as one with a GPU, to which a clone of the project, or the folder that
 `nox -s bundle` makes, was copied. With pytest it also runs the claims, and with the folder's wheels the tests and the
-whole site. NAME says what the machine is called in tables. What was printed, the recording of the machine and the
-verdicts on the claims are in `results.zip`, the site in `site.zip`; `nox -s versions -- --device results.zip` shows the
-verdicts on the site.
+whole site. NAME says what the machine is called in tables. What was printed, the recording of the machine, what
+the site's figures drew and the verdicts on the claims are in `results.zip`, the site in `site.zip`. With
+`nox -s record -- results.zip` and `nox -s versions -- --device results.zip` the next build shows the numbers and the
+verdicts.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ def steps(name: str) -> Iterator[tuple[str, list[str], tuple[str, ...]]]:
             yield f"example {example.stem}", [str(example)], ()
     needed = ("pytest", "hypothesis", "sphinx", "equinox")
     yield "tests", [*PYTEST, "tests", "jitguide", "--ignore=tests/claims", "-m", "not measures"], needed
-    build = ["-m", "sphinx", "-b", "html", "-q", "-d", str(ROOT / "build" / "doctrees"), "docs", str(SITE)]
-    yield "site", build, ("sphinx", "myst_nb")
+    figures = ["-D", f"guide_machine={name}", "-D", f"guide_figures={RESULTS / 'figures.json'}"]
+    build = ["-m", "sphinx", "-b", "html", "-q", "-d", str(ROOT / "build" / "doctrees"), *figures]
+    yield "site", [*build, "docs", str(SITE)], ("sphinx", "myst_nb")
 
 
 def install_wheels() -> None:

@@ -24,7 +24,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
-from . import drift, fingerprint, kernels, measuring, notebooks, status
+from . import drift, fingerprint, kernels, measuring, notebooks, recorded_values, status
 from .progress import Progress
 from .store import Store, StoreError
 
@@ -53,6 +53,9 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("source-read", execution.begin)
     app.add_config_value("guide_drift", "compare", "", [str])
     app.connect("env-updated", drift.check)
+    app.add_config_value("guide_figures", None, "", [str])  # the file to write what the figures draw to
+    app.add_config_value("guide_machine", "", "", [str])  # what this machine is called there
+    app.connect("env-updated", recorded_values.check)
     app.add_node(status.build_table)
     app.add_directive("build-table", status.BuildTable)
     app.connect("doctree-resolved", status.resolve)
@@ -128,7 +131,8 @@ class _Execution:
         kinds = ", ".join(f"{n} × {kind}" for (_, kind), n in Counter(build.devices()).items())
         _log.info("running %d of the pages on %s with JAX %s", len(jobs), kinds, build.JAX)
         expected = {page: self._expect(page, notebook) for page, (notebook, _) in jobs.items()}
-        self._progress, self._kernels = Progress(expected), kernels.Kernels(build.workers())
+        self._progress = Progress(expected)
+        self._kernels = kernels.Kernels(build.workers(), app.config.guide_machine)
         # More pages than cores: while some wait to measure, others fill the cores. An accelerator takes one page.
         with ThreadPoolExecutor(3 * build.workers() if build.workers() > 1 else 1) as pool:
             try:
@@ -156,6 +160,8 @@ class _Execution:
         notebook = notebooks.read_page(self.app, page, text)
         key = notebooks.key(notebook, self.app.config.guide_fingerprint)
         self.app.env.metadata[page]["guide_code"] = (key, notebooks.code(notebook))  # for drift.check
+        figures = {} if page in self.failed else recorded_values.experiments(notebook)
+        self.app.env.metadata[page]["guide_figures"] = figures  # for recorded_values.check
         record = Store.of(self.app).load(page, key)
         if record:
             notebooks.fill(notebook, record["outputs"])
@@ -170,6 +176,7 @@ class _Execution:
             notebook = notebooks.read_page(self.app, page)
             notebooks.check(notebook)
             measuring.check(notebook)
+            recorded_values.experiments(notebook)
         except notebooks.PageError as error:
             self._fail(page, error)
             return None
@@ -194,6 +201,7 @@ class _Execution:
             "when": kernels.now(),
             "seconds": seconds,
             "outputs": outputs,
+            "recorded": notebook.metadata["recorded"],
         }
         try:
             Store.of(self.app).save(page, record)

@@ -17,11 +17,12 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from _ext import DOCS, ROOT, build
+from _ext import DATA, DOCS, ROOT, build
 
 # Sources that cells run or that shape their outputs.
 _SOURCES = (ROOT / "jitguide", DOCS / "_ipython", Path(__file__).parent)
 _EXAMPLES = ROOT / "examples"  # each counts for the pages that name it, and so does a tool or a library
+FIGURES = DATA / "figures"  # what figures drew on other machines; it counts for the pages with such figures
 _TOOLS = ("pytest", "equinox", "flax", "optax")
 # Packages that cells import or that shape their outputs, each with everything it requires.
 _PACKAGES = ("jax", "libtpu", "numpy", "matplotlib", "ipykernel", "ipython", "nbclient")
@@ -79,10 +80,13 @@ def uses(code: str) -> dict[str, str]:
 
 
 def state(names: Iterable[str]) -> dict[str, str]:
-    """Return the present digest or version of each example or tool."""
+    """Return the present digest or version of each example or tool, or of the recorded figures."""
     found = {}
     for name in sorted(names):
-        if name in _TOOLS:
+        if name == FIGURES.name:
+            texts = [path.read_bytes() for path in sorted(FIGURES.glob("*.json"))]
+            found[name] = hashlib.sha256(b"".join(texts)).hexdigest()
+        elif name in _TOOLS:
             package = _installed(name)
             found[name] = package.version if package else ""
         else:

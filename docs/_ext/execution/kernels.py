@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import tempfile
@@ -20,7 +21,7 @@ from nbformat.v4 import new_code_cell
 from _ext import DOCS
 from _ext.programs import runner
 
-from . import figures, forked, measuring, notebooks, recorded
+from . import figures, forked, measuring, notebooks, recorded, recorded_values
 from .notebooks import PageError
 from .redact import cell_frames, clean_outputs, clean_text
 from .turns import Turns
@@ -44,10 +45,13 @@ def environment() -> dict[str, str]:
 
 
 class Kernels:
-    """The kernels of a build, which take turns on `cores` cores; close it to end those that still run."""
+    """The kernels of a build, which take turns on `cores` cores; close it to end those that still run.
 
-    def __init__(self, cores: int = 1):
-        self.turns = Turns(cores)
+    With `machine`, they record what figures draw on it: they don't draw what was recorded there before.
+    """
+
+    def __init__(self, cores: int = 1, machine: str = ""):
+        self.turns, self._machine = Turns(cores), machine
         self._zygote = forked.Zygote(environment())
         self.close = self._zygote.close
 
@@ -58,6 +62,8 @@ class Kernels:
         timeout: int = _CELL_TIMEOUT,
     ) -> list[float]:
         """Fill in the outputs of all cells, cleaned, and return the seconds that each code cell took.
+
+        What its figures drew is put into its metadata.
 
         Raises:
             PageError: The kernel is missing or died, a cell took too long or printed too much, raised unexpectedly,
@@ -77,7 +83,9 @@ class Kernels:
             client.prepare(
                 self.turns, begin_cell, Path(folder), None if runner.needs_fresh(code) else self._zygote
             )
+            client.machine = self._machine
             _run(client)
+        notebook.metadata["recorded"] = recorded_values.entries(notebook, client.drawn)
         with self.turns.together():
             seconds = [_seconds(cell) for cell in notebooks.code_cells(notebook)]
             for cell in notebooks.code_cells(notebook):
@@ -109,6 +117,8 @@ class _Client(NotebookClient):
         self._measures = measuring.cells(self.nb)
         self._printed = 0
         self.elsewhere: dict[int, list[tuple[recorded.Drawing, str]]] = {}  # figures of recordings, by cell
+        self.drawn: dict[str, dict[str, Any]] = {}  # what figures of this page drew, by name
+        self.machine = ""
         self.process: Any = None
         self.line = 1  # of the page, where the cell begins that runs or ran last
 
@@ -145,27 +155,34 @@ class _Client(NotebookClient):
         with self._turns.alone() if self._measures[number] else self._turns.together():
             self._begin_cell(number)
             done = await super().async_execute_cell(cell, cell_index, *options, **more)
-        for drawing in recorded.drawings(cell, self.line):
+        for drawing in recorded.drawings(cell, self.line, self.machine):
             found = (drawing, await self._draw(drawing, cell_index))
             self.elsewhere.setdefault(id(cell), []).append(found)
+        if recorded_values.variables(cell):
+            problem = "what the cell draws cannot be recorded"
+            outputs = await self._run_beside(recorded_values.program(cell), cell_index, problem)
+            self.drawn[cell.metadata["recorded"]] = json.loads(outputs[0].text)
         self.nb.cells[cell_index] = done
         return done
 
     async def _draw(self, drawing: recorded.Drawing, cell_index: int) -> str:
         """Return the HTML of a figure of a recording, drawn by the page's own code."""
-        extra = new_code_cell(drawing.source)
-        place = f"the cell could not be drawn from the recording of {drawing.name}"
+        problem = f"the cell could not be drawn from the recording of {drawing.name}"
+        outputs = await self._run_beside(drawing.source, cell_index, problem)
+        found = [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+        if len(found) != 1:
+            raise PageError(f"{problem}: it drew {len(found)} figures instead of one.", self.line)
+        return found[0]
+
+    async def _run_beside(self, source: str, cell_index: int, problem: str) -> list[NotebookNode]:
+        """Run code that is not on the page, and return its outputs."""
+        extra = new_code_cell(source)
         try:
             with self._turns.together():
                 await super().async_execute_cell(extra, cell_index, store_history=False)
         except CellExecutionError as error:
-            raise PageError(f"{place}: {error.ename}: {error.evalue}", self.line) from None
-        found = [
-            output.data["text/html"] for output in extra.outputs if "text/html" in output.get("data", {})
-        ]
-        if len(found) != 1:
-            raise PageError(f"{place}: it drew {len(found)} figures instead of one.", self.line)
-        return found[0]
+            raise PageError(f"{problem}: {error.ename}: {error.evalue}", self.line) from None
+        return extra.outputs
 
     def process_message(self, msg: dict, cell: NotebookNode, cell_index: int) -> Any:
         if msg["msg_type"] == "stream":

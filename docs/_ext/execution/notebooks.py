@@ -61,7 +61,9 @@ def line_of(notebook: nbformat.NotebookNode, cell: nbformat.NotebookNode) -> int
 
 def uses(notebook: nbformat.NotebookNode) -> dict[str, str]:
     """Return the examples and tools that the page's cells name, each with its digest or version."""
-    return fingerprint.uses("\n".join(cell.source for cell in code_cells(notebook)))
+    cells = code_cells(notebook)
+    recorded = [fingerprint.FIGURES.name] if any("recorded-data" in cell.metadata for cell in cells) else []
+    return fingerprint.uses("\n".join(cell.source for cell in cells)) | fingerprint.state(recorded)
 
 
 def key(notebook: nbformat.NotebookNode, environment: str) -> str:

@@ -1,19 +1,21 @@
 """Figures that are drawn again from the recordings of other machines, and a switch between the drawings.
 
-A figure's cell names an experiment that the recordings hold as well, and says what a drawing of theirs shows::
+A figure's cell gives what it draws a name, and says what the drawing of another machine shows::
 
     :recorded: numpy-against-jit
     :recorded-alt: Speedup of jit over NumPy for fourteen operations, from ten numbers to ten million.
 
-The build runs the same code again for each recording, with the recorded numbers in the variable that the experiment
-fills. The switch is made of radio buttons and needs no script.
+The name is that of an experiment of `python -m jitguide record`, or the cell says with `recorded-data` which variables
+builds record (see `recorded_values`). The build runs the same code again for each machine, with the recorded numbers in
+the variables, which the cell then doesn't assign. The switch is made of radio buttons and needs no script.
 """
 
 from __future__ import annotations
 
+import ast
 import html
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -22,6 +24,7 @@ from nbformat import NotebookNode
 
 from _ext import ROOT
 
+from . import recorded_values
 from .notebooks import PageError
 
 FOLDER = ROOT / "jitguide" / "_recording" / "machines"
@@ -75,26 +78,60 @@ class Drawing:
     source: str
 
 
-def drawings(cell: NotebookNode, line: int) -> list[Drawing]:
+def drawings(cell: NotebookNode, line: int, machine: str = "") -> list[Drawing]:
     """Return what to draw besides the page's own figure; a recording without the experiment is left out.
 
+    Args:
+        cell: A cell.
+        line: Where it stands.
+        machine: A machine that is not drawn, because this build records it.
+
     Raises:
-        PageError: The experiment is unknown, or the other drawings have no description.
+        PageError: The experiment is unknown, a recording does not fit, or the other drawings have no description.
     """
-    if (name := cell.metadata.get("recorded")) is None:
+    name, recorded = cell.metadata.get("recorded"), recorded_values.variables(cell)
+    if name is None:
         return []
-    if (experiment := EXPERIMENTS.get(name)) is None:
-        raise PageError(f"no experiment is called {name!r}; there are {', '.join(EXPERIMENTS)}.", line)
+    found = recorded_values.values(cell, line, machine) if recorded else _of_experiment(name, line)
     if not cell.metadata.get("recorded-alt"):
         message = "the cell is drawn from recordings too: say in `:recorded-alt:` what such a drawing shows."
         raise PageError(message, line)
+    return [
+        Drawing(one, made_on, f"exec({_without(cell.source, values)!r}, {{**globals(), **{values!r}}})")
+        for one, made_on, values in found
+    ]
+
+
+def _of_experiment(name: str, line: int) -> list[tuple[str, str, dict[str, Any]]]:
+    if (experiment := EXPERIMENTS.get(name)) is None:
+        message = f"no experiment is called {name!r}; there are {', '.join(EXPERIMENTS)}."
+        raise PageError(f"{message} For another one, add `:recorded-data:`.", line)
     found = []
     for one in recordings():
         rows = {row["what"]: row for row in one["rows"] if row["group"] in experiment.questions}
         if {row["group"] for row in rows.values()} == set(experiment.questions):
-            names = f"{{**globals(), {experiment.variable!r}: {experiment.data(rows)!r}}}"
-            found.append(Drawing(one["name"], one["made_on"], f"exec({cell.source!r}, {names})"))
+            found.append((one["name"], one["made_on"], {experiment.variable: experiment.data(rows)}))
     return found
+
+
+def _without(source: str, variables: Collection[str]) -> str:
+    r"""Return the code of a cell without the statements that assign the variables.
+
+    Example:
+        >>> _without("seconds = measure()\nplot(seconds);", ["seconds"])
+        'plot(seconds)'
+    """
+    tree = ast.parse(source)
+    assigning = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        for part in ast.walk(target)
+        if isinstance(part, ast.Name) and part.id in variables
+    ]
+    tree.body = [node for node in tree.body if node not in assigning]
+    return ast.unparse(tree)
 
 
 @cache

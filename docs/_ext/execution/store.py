@@ -95,7 +95,7 @@ class Store:
             ) as file:
                 partial = Path(file.name)
                 try:
-                    json.dump(record, file, sort_keys=True)
+                    json.dump(record, file)
                     file.flush()
                     os.fsync(file.fileno())
                 except OSError:
