@@ -27,3 +27,9 @@ def test_the_steps_name_what_is_there():
     assert list(names)[:3] == ["report", "recording", "claims"]
     assert "a laptop" in names["recording"]
     assert {f"example {path.stem}" for path in (run_here.ROOT / "examples").glob("[!t]*.py")} <= set(names)
+
+
+def test_what_the_figures_drew_comes_back_with_the_results():
+    site = {name: arguments for name, arguments, _ in run_here.steps("a laptop")}["site"]
+    assert "guide_machine=a laptop" in site
+    assert f"guide_figures={run_here.RESULTS / 'figures.json'}" in site
