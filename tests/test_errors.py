@@ -201,6 +201,8 @@ def test_an_unknown_text_says_so_and_points_to_the_index() -> None:
     assert (unknown.found, unknown.foreign) == (False, False)
     assert repr(unknown) == (
         "This text matches no entry of the error catalogue.\n"
+        "Try:  Print what the line passes, `print(jax.typeof(x))`: shapes and dtypes\n"
+        "        are known inside jit too.\n"
         "Page:  docs/reference/errors.md in the source of the guide, the error index"
     )
     assert "reference/errors" in unknown._repr_html_()
@@ -575,7 +577,25 @@ def test_a_frame_without_its_source_takes_no_other_line_for_it() -> None:
 
 def test_of_a_message_alone_it_is_not_sure() -> None:
     found = explain("ValueError: could not convert string to float: 'a'")
-    assert repr(found) == "This is probably not an error of JAX: it is your `ValueError`."
+    assert repr(found).splitlines() == [
+        "This is probably not an error of JAX: it is your `ValueError`.",
+        "If JAX raised it, paste the whole traceback: its last file tells.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TypeError: reduce_window window_strides and window_dimensions must have same length",
+        "ValueError: jnp.tril_indices: n must be positive, got -1",
+        "TypeError: cotangent type does not match, got float16[3]",
+        "ValueError: Mismatch of axis_name and the bound names",
+    ],
+)
+def test_a_message_that_names_something_of_jax_is_not_called_yours(text: str) -> None:
+    found = explain(text)
+    assert not found.foreign
+    assert found.found or "jax.typeof" in repr(found)
 
 
 def test_your_own_error_on_its_way_through_jit_is_yours() -> None:

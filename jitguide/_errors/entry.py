@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, metadata
 from jitguide import _display
 
 INDEX_PAGE = "reference/errors"
+_LOOK = "Print what the line passes, `print(jax.typeof(x))`: shapes and dtypes are known inside jit too."
+_SHARED = {"NotImplementedError", "RuntimeError", "TypeError", "ValueError"}  # JAX raises these as well
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,12 @@ class Explanation(_display.AsData):
             # Without its line, the message of an error is all there is.
             sure = "" if at or not self.error else "probably "
             first = f"This is {sure}not an error of JAX: {what}{at and f' in {at}'}."
+            if sure and self.error in _SHARED:
+                first += "\nIf JAX raised it, paste the whole traceback: its last file tells."
             return f"{first}\n    {source}" if source else first
         rows = {"Error": self.error or "none is raised", **own, "Cause": self.cause}
         if not self.found:
-            rows = {**own, "Page": f"{_address(self.page)}, the error index"}
+            rows = {**own, "Try": _LOOK, "Page": f"{_address(self.page)}, the error index"}
         lines = [f"{name}:  {fit(text)}" for name, text in rows.items() if text]
         if not self.found:
             return "\n".join([self.title, *lines])

@@ -9,82 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from jitguide._errors import patterns
 from jitguide._errors.entries import catalogue
 from jitguide._errors.entry import Entry, Explanation
 from jitguide._errors.frames import user_line
 from jitguide._text import ANSI, clean, place, shortened
 
-# A pattern makes a candidate; class and source line rank the candidates. The class weighs more, because one
-# message may be shared by two classes, while a source line is only a hint. An entry that asks for a source
-# line which is not there ranks below the general entry with the same message.
+# A pattern makes a candidate; class and source line rank them. The class weighs more: two classes may share a message,
+# and a line is only a hint. An entry that asks for a line which is not there ranks below the general one.
 _CLASS_WEIGHT, _SOURCE_WEIGHT, _SOURCE_MISSING = 4, 2, -1
 _MAX_OTHERS = 4  # more alternatives than a user reads
 
-# Not what a message quotes after "The error was:".
-_RAISED = re.compile(
-    r"(?<!was:\n)^(?:E\s+|FAILED \S+ - |.* \| )*((?:[\w.]*\.)?\w+(?:Error|Exception|Warning|Operation)|Exception)(?:: |$)",
-    re.MULTILINE,
-)
-_FRAME = re.compile(
-    r'^\s*(?:\w*\s*)?File "?(?P<file>[^"\n]*?)"?(?:, line |:)(?P<line>\d+)(?:.*\n\s*(?!File ")(?P<code>\S.*)$)?',
-    re.M,
-)
-_ARROW_LINE = re.compile(r"^(?:-+>\s*\d+|>)\s+(?P<code>\S.*)$", re.MULTILINE)  # IPython's and pytest's marks
-# Where a traceback begins; a message of JAX may quote another one.
-_TRACEBACK = re.compile(r"(?<!was:\n)^Traceback \(most recent call last\):?", re.MULTILINE)
-# Python's words between chained tracebacks; the last one is the error that the user saw.
-_CHAINED = re.compile(
-    r"^(?:The above exception was the direct cause|During handling of the above).*:\s*$", re.MULTILINE
-)
-# JAX once put its own class around an error.
-_WRAPPED = re.compile(r"^(?:[\w.]*\.)?\w+StackTrace: ", re.MULTILINE)
-_BOX = re.compile(r"[│╭╮╰╯❱]|─{2,}")  # Rich draws them around a traceback, and wraps the lines inside
-_LOGGED = re.compile(  # what a launcher or a log puts before each line
-    r"^(?:\([\w ]+ pid=\d+\) (?:[A-Z]+ [\d-]+ [\d:.]+ \[[^\]\n]+\] ?)?|[IWEF]\d{4} [\d:.]+ +\d+ \S+\.py:\d+\] |"
-    r"\[(?:rank ?)?\d+\](?:<std\w+>)?:? |\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\[?[A-Z]{4,8}\]?:? )?)",
-    re.MULTILINE,
-)
-_GROUP = re.compile(r"^ *(?:\| ?|\+[-+]+.*$)", re.MULTILINE)  # what Python draws beside the errors of a group
-_IN_LIBRARY = re.compile(
-    r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>|^\.{3}[/\\]|\.pyx$"
-)
-_IN_JAX = re.compile(  # a folder of your own may be called jax, too
-    r"(?:-packages|^|google3[/\\]third_party[/\\]py)[/\\]?jax(?:lib)?[/\\]"
-    r"|[/\\]jax[/\\](?:_src|core|api|interpreters|experimental|numpy|lax|lib|__init__)\b|[/\\]jaxlib[/\\]"
-)
-_OF_JAX = re.compile(r"^jax(?:lib)?\b")  # the name of a class; jaxtyping is another library
-_JAX_WORDS = re.compile(
-    r"jax(?!typing)|xla|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
-    r"|ArrayImpl|custom_[jv][vj]p|cudnn|RESOURCE.EXHAUSTED",
-    re.IGNORECASE,
-)
-# XLA's own log lines name files of TensorFlow, where XLA began.
-_OTHER_LIBRARY = re.compile(
-    r"\b(?:torch(?:_xla)?|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn|pytensor|aesara)\b"
-    r"|\[Op:|PyTorch|TORCH_|\{\{node|flax\.errors\.(?!TraceContext|JaxTransform)"
-)
-# Their message is a name that you chose, which may hold "jax".
-_NAMES_ONLY = re.compile(
-    r"^(?:E\s+)?(?:[\w.]*\.)?(?:KeyError|FileNotFoundError|PermissionError|OSError|ScannerError|ParserError|"
-    r"JSONDecodeError|FrozenInstanceError|Config\w+(?:Error|Exception))\b|^(?:\S+: line \d+: +\d+ +)?Killed\b",
-    re.MULTILINE,
-)
-# Messages of Python's own: JAX's frames may be hidden, so the words decide.
-_PLAIN = re.compile(
-    r"^(?:E\s+)?(?:KeyError|ZeroDivisionError|FileNotFoundError|ModuleNotFoundError|KeyboardInterrupt|SyntaxError|"
-    r"IndentationError|UnicodeDecodeError|AssertionError|StopIteration|NameError: name|ImportError)\b"
-    r"|operands could not be broadcast together|index out of range|invalid literal for|could not convert string|values? to unpack|"
-    r"'(?:NoneType|dict|list|tuple|str|int|float|module|function)' object ",
-    re.MULTILINE,
-)
-# Python's own as well, but it arises in what JAX calls, too.
-_CALL = re.compile(r"takes (?:from \d+ to )?\d+ positional arguments? but|missing \d+ required ")
-_ARGUMENT = re.compile(r"depends on the values? of the arguments? (.+?)\.?$", re.MULTILINE)
-_STRING_OR_COMMENT = re.compile(
-    r"(?P<prefix>\b[rbfu]{1,2})?(?P<quote>['\"])(?P<inside>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)|\#.*",
-    re.IGNORECASE,
-)
-_FIELD = re.compile(r"(?<!\{)\{[^{}]+")  # what an f-string computes
 _compiled = functools.cache(re.compile)  # more patterns than the cache of `re` holds
 
 
@@ -137,7 +72,7 @@ def explain(error_or_text: BaseException | str) -> Explanation:
     ranked, known_by = next(known, (_by_class(last), last))
     about: dict[str, Any] = {
         "line": known_by.line or last.line,
-        "argument": "".join(_ARGUMENT.findall(known_by.message)[-1:]),
+        "argument": "".join(patterns.ARGUMENT.findall(known_by.message)[-1:]),
     }
     if not ranked:
         return Explanation(found=False, foreign=last.foreign, error=last.raised or None, **about)
@@ -166,7 +101,7 @@ def _score(entry: Entry, evidence: _Evidence) -> float | None:
     matches = [m for p in entry.patterns for t in texts if (m := _compiled(p, re.IGNORECASE).search(t))]
     if not matches:
         return None
-    score = max(len(m[0]) for m in matches) / 1000  # of two patterns the longer is the more specific
+    score = max(len(m[0]) for m in matches) / 1000  # the longer pattern is the more specific
     if (entry.error or "").rpartition(".")[2] in evidence.classes:
         score += _CLASS_WEIGHT
     if entry.source:
@@ -204,25 +139,29 @@ def _from_exception(error: BaseException) -> _Evidence:
         f"{line.file}:{line.number}: {line.text}" if line else "",
     )
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    in_jax = bool(_OF_JAX.match(kind.__module__)) or "JAX has removed its internal frames" in notes
+    in_jax = bool(patterns.OF_JAX.match(kind.__module__)) or "JAX has removed its internal frames" in notes
     return replace(raised, foreign=_is_foreign(raised, files, in_jax))
 
 
 def _from_text(text: str) -> list[_Evidence]:
     """Return the errors of a text, the last one first, and then the text as a whole."""
     text = shortened(ANSI.sub("", text.replace("\r\n", "\n")))
-    text = _WRAPPED.sub("", _GROUP.sub("", _LOGGED.sub("", text)))
-    text = _BOX.sub(" ", text)
-    parts = [_TRACEBACK.split(part)[-1] for part in _CHAINED.split(text)]
+    text = patterns.WRAPPED.sub("", patterns.GROUP.sub("", patterns.LOGGED.sub("", text)))
+    text = patterns.BOX.sub(" ", text)
+    parts = [patterns.TRACEBACK.split(part)[-1] for part in patterns.CHAINED.split(text)]
     found = [_from_part(part) for part in reversed(parts)]
     return found if found[0].foreign else [*found, _from_part(text)]
 
 
 def _from_part(text: str) -> _Evidence:
-    raises = list(_RAISED.finditer(text))
-    frames = list(_FRAME.finditer(text))
-    own = [m for m in frames if not _IN_LIBRARY.search(m["file"]) and not _IN_JAX.search(m["file"])][-1:]
-    codes = [m["code"] or "" for m in own] + [m["code"] for m in _ARROW_LINE.finditer(text)]
+    raises = list(patterns.RAISED.finditer(text))
+    frames = list(patterns.FRAME.finditer(text))
+    own = [
+        m
+        for m in frames
+        if not patterns.IN_LIBRARY.search(m["file"]) and not patterns.IN_JAX.search(m["file"])
+    ][-1:]
+    codes = [m["code"] or "" for m in own] + [m["code"] for m in patterns.ARROW_LINE.finditer(text)]
     places = [place(m["file"], int(m["line"])) + (f": {m['code']}" if m["code"] else "") for m in own]
     # The message of a traceback may quote other errors; a log ends with its last one.
     after = raises[:1] if text.startswith("\n") else raises[-1:]
@@ -237,7 +176,7 @@ def _from_part(text: str) -> _Evidence:
         name.rpartition(".")[2],
         places[-1] if places else codes[-1] if codes else "",
     )
-    in_jax = bool(_OF_JAX.match(name)) or "JAX has removed its internal frames" in text
+    in_jax = bool(patterns.OF_JAX.match(name)) or "JAX has removed its internal frames" in text
     foreign = _is_foreign(found, [m["file"] for m in frames], in_jax)
     return replace(found, message=clean(text), foreign=foreign)
 
@@ -246,29 +185,29 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
     """Return whether an error was raised by something else than JAX."""
     if any(c.startswith(("Tracer", "Concretization", "UnexpectedTracer")) for c in evidence.classes):
         return False
-    other = any(map(_OTHER_LIBRARY.search, [evidence.message, *files[-1:]]))
+    other = any(map(patterns.OTHER_LIBRARY.search, [evidence.message, *files[-1:]]))
     if other and "jax" not in evidence.message:
         return True
-    in_jax_file = any(map(_IN_JAX.search, files[-1:]))
-    if _NAMES_ONLY.search(evidence.message) and not in_jax_file:
+    in_jax_file = any(map(patterns.IN_JAX.search, files[-1:]))
+    if patterns.NAMES_ONLY.search(evidence.message) and not in_jax_file:
         return True
-    if _JAX_WORDS.search(evidence.message) or in_jax_file:
+    if patterns.JAX_WORDS.search(evidence.message) or in_jax_file:
         return False
-    if _PLAIN.search(evidence.message):
+    if patterns.PLAIN.search(evidence.message):
         return True
     own = not in_jax or evidence.source.startswith("raise ")  # your error may pass through JAX
-    return own and (bool(_CALL.search(evidence.message)) or not any(rank(evidence)))
+    return own and (bool(patterns.CALL.search(evidence.message)) or not any(rank(evidence)))
 
 
 def _code_only(source: str) -> str:
     """Return `source` without comments and without what strings say; an f-string keeps what it computes."""
-    return _STRING_OR_COMMENT.sub(_computed, source)
+    return patterns.STRING_OR_COMMENT.sub(_computed, source)
 
 
 def _computed(match: re.Match[str]) -> str:
     if match["quote"] is None:
         return ""  # a comment
-    fields = _FIELD.findall(match["inside"]) if "f" in (match["prefix"] or "").lower() else []
+    fields = patterns.FIELD.findall(match["inside"]) if "f" in (match["prefix"] or "").lower() else []
     return f'"{" ".join(map(_code_only, fields))}"'
 
 

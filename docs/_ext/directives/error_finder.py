@@ -43,17 +43,17 @@ class ErrorFinder(SphinxDirective):
 
 
 def data(pages: list[dict[str, str]], homes: dict[str, str]) -> dict[str, Any]:
-    """Return what the scripts need: the catalogue, the expressions of `explain`, and pages to suggest.
+    """Return what the scripts need: the catalogue, the expressions that `explain` uses, and pages to suggest.
 
     `homes` names, for the key of each entry, the page that shows it; where none does, it is the page about it.
     """
     from jitguide import _text  # imports JAX, which a build without changes does not need
-    from jitguide._errors import explain
+    from jitguide._errors import patterns
     from jitguide._errors.entries import catalogue
 
     compiled = {
         name.removeprefix("_"): value
-        for module in (_text, explain)
+        for module in (_text, patterns)
         for name, value in vars(module).items()
         if isinstance(value, re.Pattern)
     }

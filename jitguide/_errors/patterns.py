@@ -1,0 +1,72 @@
+"""How errors, tracebacks and logs look in a text, and what tells JAX's from others; the browser uses the same."""
+
+import re
+
+import jax
+
+RAISED = re.compile(  # not what a message quotes after "The error was:"
+    r"(?<!was:\n)^(?:E\s+|FAILED \S+ - |.* \| )*((?:[\w.]*\.)?\w+(?:Error|Exception|Warning|Operation)|Exception)(?:: |$)",
+    re.MULTILINE,
+)
+FRAME = re.compile(
+    r'^\s*(?:\w*\s*)?File "?(?P<file>[^"\n]*?)"?(?:, line |:)(?P<line>\d+)(?:.*\n\s*(?!File ")(?P<code>\S.*)$)?',
+    re.M,
+)
+ARROW_LINE = re.compile(r"^(?:-+>\s*\d+|>)\s+(?P<code>\S.*)$", re.MULTILINE)  # IPython's and pytest's marks
+TRACEBACK = re.compile(r"(?<!was:\n)^Traceback \(most recent call last\):?", re.MULTILINE)  # not a quoted one
+# Python's words between chained tracebacks; the last one is the error that the user saw.
+CHAINED = re.compile(
+    r"^(?:The above exception was the direct cause|During handling of the above).*:\s*$", re.MULTILINE
+)
+WRAPPED = re.compile(
+    r"^(?:[\w.]*\.)?\w+StackTrace: ", re.MULTILINE
+)  # JAX once put its own class around an error
+BOX = re.compile(r"[│╭╮╰╯❱]|─{2,}")  # Rich draws them around a traceback, and wraps the lines inside
+LOGGED = re.compile(  # what a launcher or a log puts before each line
+    r"^(?:\([\w ]+ pid=\d+\) (?:[A-Z]+ [\d-]+ [\d:.]+ \[[^\]\n]+\] ?)?|[IWEF]\d{4} [\d:.]+ +\d+ \S+\.py:\d+\] |"
+    r"\[(?:rank ?)?\d+\](?:<std\w+>)?:? |\d{4}-\d\d-\d\d[ T][\d:.,]+Z? (?:\[?[A-Z]{4,8}\]?:? )?)",
+    re.MULTILINE,
+)
+GROUP = re.compile(r"^ *(?:\| ?|\+[-+]+.*$)", re.MULTILINE)  # what Python draws beside the errors of a group
+IN_LIBRARY = re.compile(
+    r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>|^\.{3}[/\\]|\.pyx$"
+)
+IN_JAX = re.compile(  # your own folder may be called jax, too
+    r"(?:-packages|^|google3[/\\]third_party[/\\]py)[/\\]?jax(?:lib)?[/\\]"
+    r"|[/\\]jax[/\\](?:_src|core|api|interpreters|experimental|numpy|lax|lib|__init__)\b|[/\\]jaxlib[/\\]"
+)
+OF_JAX = re.compile(r"^jax(?:lib)?\b")  # the name of a class; jaxtyping is another library
+JAX_WORDS = re.compile(
+    r"jax(?!typing)|xla|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
+    r"|ArrayImpl|custom_[jv][vj]p|cudnn|RESOURCE.EXHAUSTED|\bjnp\b|\bavals?\b|pspec|PartitionSpec|(?:co)?tangent|\bprimals?\b"
+    r"|static_arg(?:num|name)s|donate_arg(?:num|name)s|\b(?:in|out)_axes\b|axis_name|dimension_numbers|"
+    rf"\b(?:{'|'.join(name for name in dir(jax.lax) if '_' in name.strip('_') and not name.startswith('_'))})\b",
+    re.IGNORECASE,
+)
+# XLA's own log lines name files of TensorFlow, where XLA began.
+OTHER_LIBRARY = re.compile(
+    r"\b(?:torch(?:_xla)?|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn|pytensor|aesara)\b"
+    r"|\[Op:|PyTorch|TORCH_|\{\{node|flax\.errors\.(?!TraceContext|JaxTransform)"
+)
+# Their message is a name that you chose, which may hold "jax".
+NAMES_ONLY = re.compile(
+    r"^(?:E\s+)?(?:[\w.]*\.)?(?:KeyError|FileNotFoundError|PermissionError|OSError|ScannerError|ParserError|"
+    r"JSONDecodeError|FrozenInstanceError|Config\w+(?:Error|Exception))\b|^(?:\S+: line \d+: +\d+ +)?Killed\b",
+    re.MULTILINE,
+)
+# Messages of Python's own: JAX's frames may be hidden, so the words decide.
+PLAIN = re.compile(
+    r"^(?:E\s+)?(?:KeyError|ZeroDivisionError|FileNotFoundError|ModuleNotFoundError|KeyboardInterrupt|SyntaxError|"
+    r"IndentationError|UnicodeDecodeError|AssertionError|StopIteration|NameError: name|ImportError)\b"
+    r"|operands could not be broadcast together|index out of range|invalid literal for|could not convert string|values? to unpack|"
+    r"'(?:NoneType|dict|list|tuple|str|int|float|module|function)' object ",
+    re.MULTILINE,
+)
+# Python's own as well, but it arises in what JAX calls, too.
+CALL = re.compile(r"takes (?:from \d+ to )?\d+ positional arguments? but|missing \d+ required ")
+ARGUMENT = re.compile(r"depends on the values? of the arguments? (.+?)\.?$", re.MULTILINE)
+STRING_OR_COMMENT = re.compile(
+    r"(?P<prefix>\b[rbfu]{1,2})?(?P<quote>['\"])(?P<inside>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)|\#.*",
+    re.IGNORECASE,
+)
+FIELD = re.compile(r"(?<!\{)\{[^{}]+")  # what an f-string computes
