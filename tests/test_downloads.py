@@ -106,6 +106,15 @@ def test_gaps_of_left_out_marks_are_closed():
     assert markdown._tidy("> **Question**\n\n> Why?") == "> **Question**\n>\n> Why?"
 
 
+def test_code_keeps_its_spaces():
+    fenced = "```python\nrows = x[start : start + 3]\n```"
+    assert markdown._tidy(f"So .\n\n{fenced}\n\nAnd `x[a : b] .` .") == f"So.\n\n{fenced}\n\nAnd `x[a : b] .`."
+    document = new_document("page")
+    run = nodes.literal("", "pip install -e .")
+    document += nodes.paragraph("", "", nodes.Text("Run "), run, nodes.Text(" here ."))
+    assert llms_txt._summary(document) == "Run pip install -e . here."
+
+
 def test_the_summary_of_a_page_is_a_line_or_two():
     document = new_document("page")
     document += nodes.section("", nodes.title(text="T"), nodes.paragraph(text="One. Two? " + "Three " * 60))

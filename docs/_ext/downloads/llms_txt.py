@@ -20,6 +20,7 @@ _SUMMARY = (
 )
 
 _LONGEST_SUMMARY = 320  # characters
+_SPACE_IN_CODE = "\0"
 
 
 def note(app: Sphinx, doctree: nodes.document) -> None:
@@ -66,11 +67,19 @@ def _summary(doctree: nodes.document) -> str:
         return ""
     listed = isinstance(first.parent, nodes.list_item)
     paragraphs = first.parent.parent.findall(nodes.paragraph) if listed else [first]
-    words = " ".join(" ".join(p.astext() for p in paragraphs).split())
+    words = " ".join(" ".join(map(_text, paragraphs)).split())
     sentences = re.split(r"(?<=[.?!])\s", re.sub(r" (?=[.,;:])", "", words))
     kept = sentences[:1]
     for sentence in sentences[1:]:
         if len(" ".join(kept)) + len(sentence) > _LONGEST_SUMMARY:
             break
         kept.append(sentence)
-    return " ".join(kept)
+    return " ".join(kept).replace(_SPACE_IN_CODE, " ")
+
+
+def _text(paragraph: nodes.Node) -> str:
+    """Return the words of a paragraph; a gap before a full stop is one that a left-out mark leaves, except in code."""
+    return "".join(
+        text.replace(" ", _SPACE_IN_CODE) if isinstance(text.parent, nodes.literal) else text.astext()
+        for text in paragraph.findall(nodes.Text)
+    )

@@ -11,6 +11,10 @@ from sphinx_markdown_builder.contexts import IndentContext, SubContext, SubConte
 from sphinx_markdown_builder.translator import MarkdownTranslator, pushing_context
 
 _CELL = "\N{WHITE SQUARE}cell {}\N{WHITE SQUARE}"
+_GAP_OR_CODE = re.compile(
+    r"(?P<code>^(?P<fence> *(?:`{3,}|~{3,})).*?^(?P=fence)$|`+[^`\n]+`+)|(?<=\S) +(?=[.,;:](?:\s|$))",
+    re.DOTALL | re.MULTILINE,
+)
 _CELLS = re.compile(_CELL.format(r"(\d+)"))
 
 
@@ -98,6 +102,6 @@ def pieces(doctree: nodes.document, builder: Builder) -> list[str | int]:
 
 
 def _tidy(text: str) -> str:
-    """Close the gaps that a left-out mark leaves before a full stop, and those inside a quotation."""
-    text = re.sub(r"(?<=\S) +(?=[.,;:](?:\s|$))", "", text.strip())
+    """Close the gaps that a left-out mark leaves before a full stop, and those inside a quotation; code stays as it is."""
+    text = _GAP_OR_CODE.sub(lambda match: match["code"] or "", text.strip())
     return re.sub(r"(?m)^(> ?.*)\n\n(?=> )", r"\1\n>\n", text)
