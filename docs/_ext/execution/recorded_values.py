@@ -142,7 +142,7 @@ def check(app: Sphinx, env: BuildEnvironment) -> list[str]:
 def _write(path: Path, app: Sphinx, env: BuildEnvironment) -> None:
     """Add what the current executions of the pages measured to the file of this machine."""
     new: dict[str, Any] = {}
-    for page in sorted(env.all_docs):
+    for page in app.config.guide_only or sorted(env.all_docs):  # those that were named, if some were
         record, (key, _) = Store.of(app).latest(page), env.metadata[page].get("guide_code", ("", ""))
         if record and record["key"] == key:
             new |= record.get("recorded", {})
