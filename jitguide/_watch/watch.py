@@ -123,9 +123,8 @@ class Watched(CallLog, Stand, Generic[P, R]):
 
     def reset(self) -> None:  # documented where it is inherited from
         super().reset()
-        self._ready = (
-            False  # whether a call was recorded and JAX reports its work: hits may then be noted unseen
-        )
+        # Whether a call was recorded and JAX reports its work: only then is a hit noted without a look at its arguments.
+        self._ready = False
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         # A hit has to stay cheap, so nothing here calls more than it must.
