@@ -108,7 +108,9 @@ def test_gaps_of_left_out_marks_are_closed():
 
 def test_code_keeps_its_spaces():
     fenced = "```python\nrows = x[start : start + 3]\n```"
-    assert markdown._tidy(f"So .\n\n{fenced}\n\nAnd `x[a : b] .` .") == f"So.\n\n{fenced}\n\nAnd `x[a : b] .`."
+    assert (
+        markdown._tidy(f"So .\n\n{fenced}\n\nAnd `x[a : b] .` .") == f"So.\n\n{fenced}\n\nAnd `x[a : b] .`."
+    )
     document = new_document("page")
     run = nodes.literal("", "pip install -e .")
     document += nodes.paragraph("", "", nodes.Text("Run "), run, nodes.Text(" here ."))
