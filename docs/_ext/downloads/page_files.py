@@ -86,7 +86,8 @@ def as_markdown(shown: list[str | NotebookNode]) -> str:
 
 
 def _fences(cell: NotebookNode) -> str:
-    alt, parts = cell.metadata.get("alt"), [f"```python\n{cell.source}\n```"]
+    alt = cell.metadata.get("alt")
+    parts = [] if _hides_code(cell) else [f"```python\n{cell.source}\n```"]
     outputs = "\n".join(
         text for text in map(_text, cell.outputs) if text and not (alt and text.startswith("<Figure"))
     )
@@ -95,6 +96,11 @@ def _fences(cell: NotebookNode) -> str:
     if alt:
         parts.append(f"*{cell.metadata.get('caption', 'Figure').rstrip('.')}:* {alt}")
     return "\n\n".join(parts)
+
+
+def _hides_code(cell: NotebookNode) -> bool:
+    """Return whether the page shows only what the cell draws or prints."""
+    return "remove-input" in cell.metadata.get("tags", [])
 
 
 def _text(output: NotebookNode) -> str:
@@ -140,7 +146,10 @@ def _install(repository: str) -> NotebookNode:
 
 def _code(cell: NotebookNode, *, outputs: bool) -> NotebookNode:
     tags = [tag for tag in cell.metadata.get("tags", []) if tag in _TAGS]
-    made = v4.new_code_cell(cell.source, metadata={"tags": tags} if tags else {})
+    metadata: dict[str, object] = {"tags": tags} if tags else {}
+    if _hides_code(cell):
+        metadata["jupyter"] = {"source_hidden": True}  # folded in JupyterLab: it runs, and the page hides it
+    made = v4.new_code_cell(cell.source, metadata=metadata)
     if outputs:
         shown = [output for output in cell.outputs if "scrapbook" not in output.get("metadata", {})]
         made.outputs = [piece for output in shown for piece in _portable(output, cell.metadata)]
