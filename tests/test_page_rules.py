@@ -105,3 +105,16 @@ def test_pages_about_the_guide_state_no_rules_of_jax(tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.write_text("All of it.\n")
         assert len(page_rules.problems(path)) == rules
+
+
+def test_a_renamed_heading_is_missed_where_data_name_it(tmp_path):
+    (tmp_path / "_data").mkdir()
+    (tmp_path / "page.md").write_text("# A page\n\n## What `jit` does\n\n```python\n# a comment\n```\n")
+    sources, questions = tmp_path / "_data" / "sources.json", tmp_path / "_data" / "questions.json"
+    sources.write_text('[\n{"id": "S1", "page": "page", "heading": "What jit does"}\n]\n')
+    questions.write_text('[\n {"places": [\n  "page#what-jit-does"\n ]}\n]\n')
+    assert not list(page_rules.moved(tmp_path))
+    sources.write_text('[\n{"id": "S1", "page": "page", "heading": "What jit did"}\n]\n')
+    questions.write_text('[\n {"places": [\n  "page#what-jit-did",\n  "gone#at-all"\n ]}\n]\n')
+    found = [(path.name, line) for path, line, _ in page_rules.moved(tmp_path)]
+    assert found == [("sources.json", 2), ("questions.json", 3), ("questions.json", 4)]

@@ -5,8 +5,11 @@ Needs the standard library only, so that it runs before anything is installed.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import unmarked
@@ -21,6 +24,12 @@ _WIDEST = 78  # columns of code that a page of 1300 pixels shows whole
 _CODE = re.compile(r"\{code-cell\}|python")
 _FOLDED = re.compile(r"tags: .*(?:hide|remove)-(?:input|cell)")
 _MOST_CELLS = 24  # visible ones; beyond that a page is two pages
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+# A row of a tutorial and a question's place, each on a line of its file.
+_PLACES = {
+    "sources.json": re.compile(r'"page": "([^"]+)", "heading": ("(?:[^"\\]|\\.)+")'),
+    "questions.json": re.compile(r'^ *"([a-z0-9/-]+)#([^"]+)"'),
+}
 
 
 def problems(path: Path) -> list[tuple[int, str]]:
@@ -59,11 +68,34 @@ def problems(path: Path) -> list[tuple[int, str]]:
     return found
 
 
+def moved(docs: Path = _DOCS) -> Iterator[tuple[Path, int, str]]:
+    """Yield the places in docs/_data that name a heading which their page does not have."""
+    for name, pattern in _PLACES.items():
+        path = docs / "_data" / name
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            for page, named in pattern.findall(line):
+                heading = json.loads(named) if named.startswith('"') else named
+                if _slug(heading) not in _slugs(docs / f"{page}.md"):
+                    yield path, number, f"{page}.md has no heading {heading!r}: was it renamed?"
+
+
+@cache
+def _slugs(page: Path) -> frozenset[str]:
+    text = page.read_text("utf-8") if page.exists() else ""
+    return frozenset(map(_slug, _HEADING.findall(text)))
+
+
+def _slug(heading: str) -> str:
+    """Return the anchor that MyST gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
 def main() -> int:
     """Print every broken rule of every page; return 1 if there is one."""
     pages = [p for p in sorted(_DOCS.rglob("*.md")) if not {"_build", "_data"} & set(p.parts)]
     broken = [(page, *problem) for page in pages for problem in problems(page)]
     broken += [(path, *problem) for path in words.files() for problem in words.problems(path)]
+    broken += moved()
     for page, line, message in broken:
         print(f"{page.relative_to(_DOCS.parent)}:{line}: {message}", file=sys.stderr)
     print(f"page rules: {len(pages)} pages, {len(broken)} problems")
