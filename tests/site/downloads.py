@@ -98,8 +98,11 @@ def notebook_problems(by_ending: dict[str, Path]) -> Iterator[str]:
     plain = by_ending["md"].read_text("utf-8")
     if "```text" in plain and not any(c.get("outputs") for c in full.cells):
         yield "the notebook with outputs has none"
-    if lost := [source.splitlines()[0] for source in code[0] if source not in plain]:
+    hidden = {c.source for c in full.cells if c.metadata.get("jupyter", {}).get("source_hidden")}
+    if lost := [source.splitlines()[0] for source in code[0] if source not in plain and source not in hidden]:
         yield f"the Markdown lacks {len(lost)} cells, the first begins {lost[0]!r}"
+    if extra := [source.splitlines()[0] for source in hidden if source in plain]:
+        yield f"the Markdown has {len(extra)} cells that the page hides, the first begins {extra[0]!r}"
 
 
 def run(file: Path) -> str | None:
