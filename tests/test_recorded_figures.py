@@ -372,7 +372,6 @@ def test_the_recordings_of_another_machine_are_unpacked(tmp_path, capsys, built)
 
 # Figures of pages that measure which show no measured number.
 DRAWS_NO_TIME = {
-    ("howto/random-keys", "A random walk, with one key and with a key for each step."),
     ("learn/a-real-program", "The chemical `v`, every thousand steps."),
     ("learn/what-jit-buys-you", "Each call looks in the cache first, and compiles only on a miss."),
     ("reference/caches", "What the changes cost, by table."),
