@@ -32,7 +32,6 @@ from jitguide._errors.entries import catalogue  # noqa: E402
 STATIC = ROOT / "docs" / "_build" / "html" / "_static"
 SCRIPTS = STATIC / "search"
 TARGET, FIRST = 0.95, 3
-OWN_LIST = "questions-answered-here"
 INDEX = "reference/questions"
 
 
@@ -44,7 +43,8 @@ def engine(keep_lists=True):
     v8.eval((SCRIPTS / "engine.js").read_text("utf-8"))
     sections = (SCRIPTS / "sections.js").read_text("utf-8")
     rows = json.loads(sections.removeprefix("GuideSearch.load(").rstrip(";\n").removesuffix(")"))
-    rows = [row for row in rows if keep_lists or (row[1] != OWN_LIST and row[0] != INDEX)]
+    # A row of a question has no text of its own.
+    rows = [row for row in rows if keep_lists or ((row[4] or row[5]) and row[0] != INDEX)]
     v8.eval(f"GuideSearch.load({json.dumps(rows)})")
     yield lambda query: [
         page

@@ -22,6 +22,7 @@ from _ext.nodes import definition, inline, paragraph, section
 _log = logging.getLogger(__name__)
 _DATA = DATA / "questions.json"
 _TITLE = "Questions answered here"
+ANCHOR = "questions-answered-here"
 TOPICS = {
     "tracing-errors": "Tracer errors",
     "static-args": "Static arguments",
@@ -89,7 +90,7 @@ class QuestionIndex(SphinxDirective):
 
 
 def append(app: Sphinx, doctree: nodes.document) -> None:
-    """List the questions that a page answers at its end."""
+    """List the questions that a page answers at its end, folded: the search leads to them, few readers do."""
     page = app.env.docname
     here = [q for q in load() if any(place.startswith(f"{page}#") for place in q.places)]
     if not here:
@@ -108,4 +109,6 @@ def append(app: Sphinx, doctree: nodes.document) -> None:
         link = nodes.reference("", "", *inline(question.question), internal=True, refid=heading["ids"][0])
         answers += nodes.list_item("", paragraph([link]))
     top = next(doctree.findall(nodes.section))
-    top += section(_TITLE, "questions-answered-here", answers)
+    opening = f"<details><summary>{len(answers)} of {len(load())}, in the words of those who asked</summary>"
+    fold = [nodes.raw("", text, format="html") for text in (opening, "</details>")]
+    top += section(_TITLE, ANCHOR, fold[0], answers, fold[1])

@@ -10,6 +10,8 @@ from sphinx.util.osutil import relative_uri
 from sphinx_markdown_builder.contexts import IndentContext, SubContext, SubContextParams, WrappedContext
 from sphinx_markdown_builder.translator import MarkdownTranslator, pushing_context
 
+from _ext.directives import questions
+
 _CELL = "\N{WHITE SQUARE}cell {}\N{WHITE SQUARE}"
 _GAP_OR_CODE = re.compile(
     r"(?P<code>^(?P<fence> *(?:`{3,}|~{3,})).*?^(?P=fence)$|`+[^`\n]+`+)|(?<=\S) +(?=[.,;:](?:\s|$))",
@@ -20,6 +22,12 @@ _CELLS = re.compile(_CELL.format(r"(\d+)"))
 
 class PageTranslator(MarkdownTranslator):
     """Markdown for what the guide's pages hold beyond ordinary text: cells, boxes, definitions."""
+
+    def visit_section(self, node: nodes.section) -> None:
+        """Leave out the questions at the end, which only repeat the headings in other words."""
+        if questions.ANCHOR in node["ids"]:
+            raise nodes.SkipNode
+        super().visit_section(node)
 
     def visit_container(self, node: nodes.container) -> None:
         """Leave a mark for a cell, whose code and outputs the caller has."""

@@ -17,10 +17,10 @@ from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
 from _ext import DOCS, build
+from _ext.directives import questions
 
-VERSION = 3  # of the rows that are kept of each page
+VERSION = 4  # of the rows that are kept of each page
 _SECTIONS = "_static/search/sections.js"
-_QUESTIONS = "questions-answered-here"
 # They list what other pages explain, and would be a third of the index.
 _LEFT_OUT = ("claims", "five-tutorials", "questions", "what-changed")
 _NAMES = re.compile(r"[A-Za-z_][\w.]*\w")
@@ -48,7 +48,7 @@ def rows(doctree: nodes.document, page: str) -> list[list[str]]:
         title = next((child.astext() for child in section if isinstance(child, nodes.title)), "")
         top = not isinstance(section.parent, nodes.section)
         page_title = title if top else page_title
-        if _QUESTIONS in section["ids"]:
+        if questions.ANCHOR in section["ids"]:
             found += [[page, anchor, page_title, asked, "", ""] for asked, anchor in _asked(section)]
             continue
         text, code = _own(section)
@@ -60,12 +60,7 @@ def rows(doctree: nodes.document, page: str) -> list[list[str]]:
 
 def _asked(section: nodes.section) -> list[tuple[str, str]]:
     """Return the questions of a list, each with the anchor of its answer."""
-    found = []
-    for item in section.findall(nodes.list_item):
-        *_, answer = item.findall(nodes.reference)
-        question = item.astext().removesuffix(answer.astext()).removesuffix(" → ")
-        found.append((question, answer["refid"]))
-    return found
+    return [(link.astext(), link["refid"]) for link in section.findall(nodes.reference)]
 
 
 def _own(section: nodes.section) -> tuple[list[str], list[str]]:
