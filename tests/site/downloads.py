@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import builtins
 import os
+import re
 import subprocess
 import symtable
 import sys
@@ -98,6 +99,11 @@ def notebook_problems(by_ending: dict[str, Path]) -> Iterator[str]:
     plain = by_ending["md"].read_text("utf-8")
     if "```text" in plain and not any(c.get("outputs") for c in full.cells):
         yield "the notebook with outputs has none"
+    headings = re.findall(r"(?m)^(#+) ", re.sub(r"(?ms)^ *```.*?^ *```$", "", plain))
+    page = BeautifulSoup(by_ending["md"].with_suffix(".html").read_bytes(), "html.parser")
+    on_page = [h.name for h in page.select("article section:not(#questions-answered-here) > :is(h1, h2, h3, h4)")]
+    if [f"h{len(hashes)}" for hashes in headings] != on_page:
+        yield "the Markdown's headings have other levels than the page's"
     hidden = {c.source for c in full.cells if c.metadata.get("jupyter", {}).get("source_hidden")}
     if lost := [source.splitlines()[0] for source in code[0] if source not in plain and source not in hidden]:
         yield f"the Markdown lacks {len(lost)} cells, the first begins {lost[0]!r}"

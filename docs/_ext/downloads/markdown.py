@@ -8,7 +8,7 @@ from docutils import nodes
 from sphinx.builders import Builder
 from sphinx.util.osutil import relative_uri
 from sphinx_markdown_builder.contexts import IndentContext, SubContext, SubContextParams, WrappedContext
-from sphinx_markdown_builder.translator import MarkdownTranslator, pushing_context
+from sphinx_markdown_builder.translator import MarkdownTranslator, pushing_context, pushing_status
 
 from _ext.directives import questions
 
@@ -23,6 +23,7 @@ _CELLS = re.compile(_CELL.format(r"(\d+)"))
 class PageTranslator(MarkdownTranslator):
     """Markdown for what the guide's pages hold beyond ordinary text: cells, boxes, definitions."""
 
+    @pushing_status
     def visit_section(self, node: nodes.section) -> None:
         """Leave out the questions at the end, which only repeat the headings in other words."""
         if questions.ANCHOR in node["ids"]:
