@@ -187,12 +187,13 @@ def live(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def tests(session: nox.Session) -> None:
-    """Test everything; `-- --full` with branch coverage and more generated examples; `-- tests/test_watch.py` one file.
+    """Test what can have changed; `-- --claims` all claims too, `-- --full` all with coverage, `-- tests/test_watch.py` one file.
 
-    Tests that depend on the number of devices are run a second time, with eight simulated ones.
+    A claim whose verdict is recorded on this JAX is left out until its experiment changes. Tests that depend on the
+    number of devices are run a second time, with eight simulated ones. `--full` also tries more generated examples.
     """
-    full = session.posargs == ["--full"]
-    if session.posargs and not full:
+    full, claims = session.posargs == ["--full"], session.posargs == ["--claims"]
+    if session.posargs and not full and not claims:
         python(session, "-m", "pytest", *session.posargs)
         return
     quiet = ["-m", "pytest", "-n", "2", "-m", "not measures", "--durations=10"]
@@ -201,7 +202,7 @@ def tests(session: nox.Session) -> None:
     several = [ROOT / "tests" / f"test_{name}.py" for name in DEVICE_SENSITIVE]
     python(session, "-m", "pytest", "-q", "-m", "not measures", *several, env={"XLA_FLAGS": EIGHT_DEVICES})
     if not full:
-        python(session, *quiet)
+        python(session, *quiet, *([] if claims else ["--recorded-claims"]))
         python(session, *alone)
         return
     # Both are for CI: more examples, and coverage, which adds a fifth of the time to whatever runs under it.
@@ -580,7 +581,7 @@ CI = {
         "lint & package & lowest -- --quick", "tests -- --full", "docs -- --fresh", "docs -- -b epub",
         "docs -- -b singlehtml", "doctest", "linkcheck & browser", "site", "bench -- --quick",
     ],
-    "second": ["tests", "docs -- --fresh", "site -- --quick"],
+    "second": ["tests -- --claims", "docs -- --fresh", "site -- --quick"],
     "lowest": ["lowest"],
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Let the tests import the site's extensions as `_ext`, and the tools; set how many examples Hypothesis tries."""
 
 import gc
+import importlib
 import json
 import os
 import subprocess
@@ -24,6 +25,30 @@ FIXED = settings(deadline=None, derandomize=True, database=None)
 settings.register_profile("dev", FIXED, max_examples=25)
 settings.register_profile("ci", FIXED, max_examples=600)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--recorded-claims", action="store_true", help="leave out claims that are recorded on this JAX"
+    )
+
+
+def pytest_report_header(config):
+    if config.getoption("--recorded-claims"):
+        count = len(_recorded_claims().current())
+        return f"{count} claims are recorded on this JAX and unchanged: left out, `nox -s tests -- --claims` runs them"
+    return None
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--recorded-claims"):
+        items[:], left_out = _recorded_claims().split(items)
+        config.hook.pytest_deselected(items=left_out)
+
+
+def _recorded_claims():
+    sys.path.append(str(ROOT / "tests" / "claims"))
+    return importlib.import_module("recorded")
 
 
 @pytest.fixture(scope="session")

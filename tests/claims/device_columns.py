@@ -19,6 +19,11 @@ class MergeError(Exception):
     """The records do not make one document."""
 
 
+def short(digest: str) -> str:
+    """Return as much of a digest as is recorded."""
+    return digest[:_DIGITS]
+
+
 def version_key(version: str) -> tuple[int, ...]:
     """Return a version as numbers, for sorting.
 
@@ -76,7 +81,7 @@ def add(document: dict, record: dict) -> dict:
     for claim in document["claims"]:
         digest, verdicts = _verdicts(document, claim)
         if found := record["claims"].get(claim):
-            if digest != (digest := found["digest"][:_DIGITS]):
+            if digest != (digest := short(found["digest"])):
                 verdicts = {}
             verdicts[column] = (SHORT[found["verdict"]], found["reason"])
         rows[claim] = (digest, verdicts)
@@ -88,7 +93,7 @@ def carry(old: dict, document: dict, digests: dict[str, str]) -> dict:
     rows = {}
     for claim in document["claims"]:
         digest, verdicts = _verdicts(old, claim)
-        same = digest == digests.get(claim, digest)[:_DIGITS]
+        same = digest == short(digests.get(claim, digest))
         rows[claim] = (digest, verdicts if same else {})
     return _with(document, old.get("devices", []), rows)
 

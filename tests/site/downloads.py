@@ -101,7 +101,9 @@ def notebook_problems(by_ending: dict[str, Path]) -> Iterator[str]:
         yield "the notebook with outputs has none"
     headings = re.findall(r"(?m)^(#+) ", re.sub(r"(?ms)^ *```.*?^ *```$", "", plain))
     page = BeautifulSoup(by_ending["md"].with_suffix(".html").read_bytes(), "html.parser")
-    on_page = [h.name for h in page.select("article section:not(#questions-answered-here) > :is(h1, h2, h3, h4)")]
+    on_page = [
+        h.name for h in page.select("article section:not(#questions-answered-here) > :is(h1, h2, h3, h4)")
+    ]
     if [f"h{len(hashes)}" for hashes in headings] != on_page:
         yield "the Markdown's headings have other levels than the page's"
     hidden = {c.source for c in full.cells if c.metadata.get("jupyter", {}).get("source_hidden")}
