@@ -5,17 +5,19 @@ import __future__
 import ast
 import json
 import re
+import types
 import zipfile
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
-from _ext.execution import kernels, notebooks, recorded, recorded_values
+from _ext.execution import forked, kernels, notebooks, recorded, recorded_values
 from nbformat.v4 import new_code_cell
 
 from jitguide._recording import experiments
 
+pytestmark = pytest.mark.usefixtures("zygote")
 DOCS = Path(__file__).parents[1] / "docs"
 SIZES, COMPILING = "From which size on does jit beat NumPy?", "How long does compiling take?"
 PAGE = """---
@@ -56,6 +58,16 @@ def recording(name, *rows):
 
 FAST = recording("fast <GPU>", row(SIZES, "10 numbers", 0.25), row(SIZES, "10,000,000 numbers", 40.0))
 OTHER = recording("another", row(COMPILING, "polynomial: trace", 0.1))
+
+
+@pytest.fixture(scope="module")
+def zygote():
+    """Fork all kernels from one process: to start one takes longer than what these pages do."""
+    shared = forked.Zygote(kernels.environment())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forked, "Zygote", lambda _: types.SimpleNamespace(fork=shared.fork, close=lambda: None))
+        yield
+    shared.close()
 
 
 @pytest.fixture

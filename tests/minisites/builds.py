@@ -5,15 +5,18 @@ it printed.
 """
 
 import contextlib
+import importlib
 import json
 import os
 import sys
 import tempfile
 import traceback
 
-import jax  # noqa: F401 - imported here, and not in each fork
-import myst_nb  # noqa: F401
 from sphinx.cmd.build import main
+
+# Imported here, and not in each fork. Not the guide's own extensions, of which a site may have other ones.
+for module in ("jax", "myst_nb.sphinx_", "sphinx.ext.intersphinx", "nbclient", "IPython", "bs4", "jupyter_client.provisioning"):
+    importlib.import_module(module)
 
 
 def build(arguments):
