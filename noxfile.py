@@ -196,7 +196,7 @@ def tests(session: nox.Session) -> None:
     if session.posargs and not full and not claims:
         python(session, "-m", "pytest", *session.posargs)
         return
-    quiet = ["-m", "pytest", "-n", "2", "-m", "not measures", "--durations=10"]
+    quiet = ["-m", "pytest", "-n", "2", "--dist", "worksteal", "-m", "not measures", "--durations=10"]
     measuring = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "mark.measures" in p.read_text("utf-8")]
     alone = ["-m", "pytest", "-m", "measures", *measuring]
     several = [ROOT / "tests" / f"test_{name}.py" for name in DEVICE_SENSITIVE]
