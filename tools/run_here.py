@@ -42,12 +42,13 @@ def steps(name: str) -> Iterator[tuple[str, list[str], tuple[str, ...]]]:
 
 
 def install_wheels() -> None:
-    """Go on in an environment that has the wheels beside this machine's own JAX."""
+    """Go on in an environment that has the wheels beside this machine's own JAX; without it where they do not fit."""
     place = ROOT / "build" / "environment"
     python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     if Path(sys.prefix) == place or not WHEELS.is_dir():
         return
-    if not python.exists():
+    if not (installed := place / "installed").exists():  # an interrupted installation begins again
+        shutil.rmtree(place, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", place], check=True)
         # What is installed here comes after what the wheels bring; it may itself be in an environment.
         own = next(place.rglob("site-packages"))
@@ -55,7 +56,16 @@ def install_wheels() -> None:
             "\n".join(p for p in sys.path if p.endswith("-packages")) + "\n", "utf-8"
         )
         offline = ["--no-index", "--find-links", WHEELS, "-q", "-r", WHEELS / "requirements.txt"]
-        subprocess.run([python, "-m", "pip", "install", *offline], check=True)
+        if subprocess.run([python, "-m", "pip", "install", *offline], check=False).returncode:
+            version = ".".join(map(str, sys.version_info[:2]))
+            print(
+                f"The wheels don't fit Python {version} on this machine, as pip says above. Make the folder again with "
+                f"`nox -s bundle -- --wheels`, on Python {version} and the same kind of system. Now runs what needs "
+                "no wheels.",
+                file=sys.stderr,
+            )
+            return
+        installed.touch()
     sys.exit(subprocess.run([python, *sys.argv], check=False).returncode)
 
 
@@ -81,23 +91,27 @@ def run(name: str, arguments: list[str], needed: tuple[str, ...]) -> str:
 
 
 def main() -> int:
-    """Run the steps and pack what they gave; return 1 without JAX."""
+    """Run the steps and pack what they gave; return 1 without JAX, and where a step did not pass."""
     if importlib.util.find_spec("jax") is None:
         print("JAX is not installed for this Python: run this with the Python that has it.", file=sys.stderr)
         return 1
     install_wheels()
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir(parents=True)
+    failed = []
     for name, arguments, needed in steps(sys.argv[1] if len(sys.argv) > 1 else "this machine"):
         print(f"{name} ...", end=" ", flush=True)
         said = run(name, arguments, needed)
         print(said, flush=True)
+        failed += [name] if said.startswith(("exit code", "did not end")) else []
         with (RESULTS / "summary.txt").open("a", encoding="utf-8") as summary:
             summary.write(f"{name}: {said}\n")
     for folder in (RESULTS, SITE):
         if folder.is_dir():
             print("packed:", shutil.make_archive(str(ROOT / folder.name), "zip", folder))
-    return 0
+    if failed:
+        print(f"did not pass: {', '.join(failed)}. {RESULTS} has what they printed, and so has results.zip.")
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

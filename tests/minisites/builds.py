@@ -15,7 +15,15 @@ import traceback
 from sphinx.cmd.build import main
 
 # Imported here, and not in each fork. Not the guide's own extensions, of which a site may have other ones.
-for module in ("jax", "myst_nb.sphinx_", "sphinx.ext.intersphinx", "nbclient", "IPython", "bs4", "jupyter_client.provisioning"):
+for module in (
+    "jax",
+    "myst_nb.sphinx_",
+    "sphinx.ext.intersphinx",
+    "nbclient",
+    "IPython",
+    "bs4",
+    "jupyter_client.provisioning",
+):
     importlib.import_module(module)
 
 
