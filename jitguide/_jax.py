@@ -180,6 +180,18 @@ def captured(traced: Any) -> list[Any]:
     return [*traced._consts, *getattr(traced.jaxpr, "consts", ())]
 
 
+@otherwise(None)
+def uses_a_key_twice(jaxpr: Any) -> bool | None:
+    """Return whether a typed random key is used twice, as JAX's own checker finds. Without it None: `check` adds a note."""
+    from jax.experimental.key_reuse import _core as key_reuse
+
+    try:
+        key_reuse.check_key_reuse_jaxpr(jaxpr.jaxpr)
+    except jax.errors.KeyReuseError:
+        return True
+    return False
+
+
 @otherwise(dict.fromkeys(_COST))
 def cost_analysis(compiled: Any) -> dict[str, float | None]:
     """Return what XLA estimates that a compiled function costs; None for what it cannot tell.

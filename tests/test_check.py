@@ -43,7 +43,7 @@ def test_a_clean_function_is_said_to_be_clean():
     findings = check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3), run=False)
     assert findings.kinds == ()
     assert repr(findings).splitlines()[0] == (
-        "<lambda>: nothing found. Checked retraces, static values, captured constants,"
+        "<lambda>: nothing found. Checked retraces, static values, lists of numbers,"
     )
     assert findings.notes == ()
     assert list(findings) == []
@@ -672,6 +672,40 @@ def test_what_the_body_does_to_a_static_object_is_found(method, words):
 def test_an_old_key_is_found_by_what_is_done_with_it():
     rng = jax.random.PRNGKey(0)
     assert check(jax.jit(lambda x: x + jax.random.normal(rng)), ones(3), run=False).kinds == ("captured key",)
+
+
+KEY_ONCE = {
+    "split": lambda key: [jax.random.normal(k) for k in jax.random.split(key)],
+    "fold_in": lambda key: [jax.random.normal(jax.random.fold_in(key, i)) for i in range(3)],
+    "scan": lambda key: jax.lax.scan(lambda c, k: (c, jax.random.normal(k)), 0, jax.random.split(key, 4)),
+    "cond": lambda key: jax.lax.cond(True, jax.random.normal, jax.random.uniform, key),
+    "two kinds of keys": lambda key: jax.random.normal(key) + jax.random.normal(jax.random.fold_in(key, 1)),
+}
+KEY_TWICE = {
+    "two draws": lambda key: jax.random.normal(key) + jax.random.uniform(key),
+    "split after a draw": lambda key: (jax.random.normal(key), jax.random.split(key)),
+    "a loop": lambda key: jax.lax.fori_loop(0, 3, lambda i, x: x + jax.random.normal(key), 0.0),
+    "two jitted draws": lambda key: jax.jit(jax.random.normal)(key) + jax.jit(jax.random.normal)(key),
+}
+
+
+@pytest.mark.parametrize("fn", KEY_ONCE.values(), ids=KEY_ONCE)
+def test_a_key_used_once_is_fine(fn):
+    assert check(jax.jit(fn), jax.random.key(0), run=False).kinds == ()
+
+
+@pytest.mark.parametrize("fn", KEY_TWICE.values(), ids=KEY_TWICE)
+def test_a_key_used_twice_is_found(fn):
+    assert check(jax.jit(fn), jax.random.key(0), run=False).kinds == ("key used twice",)
+
+
+def test_a_long_list_of_numbers_is_found():
+    total = jax.jit(lambda values, n: jnp.sum(jnp.asarray(values)) * n)
+    (found,) = check(total, [0.5] * 60, 3, run=False)
+    assert (found.kind, found.page) == ("many numbers", "howto/slower-with-jit")
+    assert "`values` contains 60 Python numbers" in found.sentence
+    assert check(total, [0.5] * 5, 3, run=False).kinds == ()
+    assert check(total, np.full(60, 0.5, np.float32), 3, run=False).kinds == ()
 
 
 ROUNDED = {

@@ -296,6 +296,15 @@ def rebuilt(read):
     return row
 
 
+def uses_a_key_twice(take_away, monkeypatch):
+    draws = jax.jit(lambda key: jax.random.normal(key) + jax.random.uniform(key))
+    assert check(draws, jax.random.key(0), run=False).kinds == ("key used twice",)
+    take_away(_jax.uses_a_key_twice)
+    found = check(draws, jax.random.key(0), run=False)
+    assert found.kinds == ()
+    assert "Whether a random key is used twice was not checked" in repr(found)
+
+
 ROWS = {
     "PHASES": phases_of_jit,
     "trace_cache_misses": trace_cache_misses,
@@ -311,6 +320,7 @@ ROWS = {
     "setting": setting,
     "tree_node": tree_node,
     "captured": captured,
+    "uses_a_key_twice": uses_a_key_twice,
     "cost_analysis": cost_analysis,
     "memory_analysis": memory_analysis,
     "compiled_text": compiled_text,

@@ -16,15 +16,15 @@ from jitguide._callables import fresh_jit, held_in, peeled, through
 from jitguide._check import faults, inputs, jaxpr_scan, purity, rules
 from jitguide._check.rules import Finding
 from jitguide._display import AsData, Table, duration, wrapped
-from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options
+from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, uses_a_key_twice
 from jitguide._text import clean, first_sentence
 from jitguide._timing.first_call import FirstCall, first_call
 from jitguide._timing.phases import Phases, phases_of
 from jitguide._watch.signature import Signature
 
 LOOKED_AT = (
-    "retraces", "static values", "captured constants", "unrolled loops", "donation", "unused arguments",
-    "constant random keys", "side effects", "host round trips", "break-even", "agreement with the plain function",
+    "retraces", "static values", "lists of numbers", "captured constants", "unrolled loops", "donation", "unused arguments",
+    "random keys", "side effects", "host round trips", "break-even", "agreement with the plain function",
 )  # fmt: skip
 # Seconds for timing a jitted call, and as many for a plain one.
 _BUDGET = 0.05
@@ -148,7 +148,7 @@ def _check(
     name, signature = getattr(fn, "__name__", "fn"), signatures[0]
     found = [*rules.retraces(name, signatures)]
     own = held_in(fn) is None  # the arguments inside a library's wrapper are not those that you wrote
-    found += rules.statics(signatures) if own else ()
+    found += [*rules.statics(signatures), *rules.numbers(signature)] if own else ()
     fixed = {a.name: a.value for a in signature.arguments.values() if a.static}
     if not all(map(rules.is_hashable, fixed.values())):
         return Findings(name, tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
@@ -211,6 +211,8 @@ def _blind_spots(fn: Any, jaxpr: Any) -> Iterator[str]:
     """Yield a note for each rule that lacks what JAX keeps private."""
     if jit_options(fn) is None:
         yield f"{NO_OPTIONS}, so static values were not checked."
+    if uses_a_key_twice(jaxpr) is None:
+        yield "Whether a random key is used twice was not checked: JAX does not expose its own check of that."
     if not jaxpr_scan.knows_places(jaxpr):
         yield "Unrolled loops were not checked: JAX does not expose the lines that an operation came from."
 

@@ -22,7 +22,7 @@ from jitguide._watch.static_diff import by_identity
 # Below one MiB, a copy of an array in the executable or a second buffer is not worth a change.
 WORTH_BYTES = 2**20
 # A program that needs more calls than this to earn its compile back is often a script that runs once.
-MANY_CALLS = 1000
+MANY_CALLS, MANY_NUMBERS = 1000, 50
 SMALL_CALL = 100e-6  # seconds
 PAGES = {
     "retrace": "howto/every-call-recompiles",
@@ -32,6 +32,8 @@ PAGES = {
     "donation": "howto/out-of-memory",
     "unused argument": "learn/arguments",
     "captured key": "howto/random-keys",
+    "key used twice": "howto/random-keys",
+    "many numbers": "howto/slower-with-jit",
     "impure body": "learn/purity",
     "disagreement": "howto/different-results",
     "host round trip": "learn/how-much-to-jit",
@@ -93,6 +95,18 @@ def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:
                 f"Static `{name}` is a `{type(value).__name__}`, which compares by identity: an equal object "
                 "compiles again, and a changed one does not.",
                 "Define `__eq__` and `__hash__`, as a frozen dataclass does.",
+            )
+
+
+def numbers(signature: Signature) -> Iterator[Finding]:
+    """Find arguments such as a long list of Python numbers."""
+    for argument in signature.arguments.values():
+        count = sum(leaf.origin.startswith("Python") for leaf in argument.leaves)
+        if count >= MANY_NUMBERS:
+            yield finding(
+                "many numbers",
+                f"`{argument.name}` contains {count} Python numbers, and JAX handles each as an input of its own.",
+                "Pass one array of them.",
             )
 
 
