@@ -2,11 +2,13 @@
 
 import functools
 import inspect
+import sysconfig
 import types
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from copy import copy
+from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
@@ -17,6 +19,11 @@ from jitguide._text import show
 
 # Where libraries keep the jitted function inside their own: `flax.nnx.jit`, `equinox.filter_jit`.
 _HELD = ("jitted_fn", "_cached")
+_OF_OTHERS = (
+    "<frozen",
+    *(sysconfig.get_path(key) for key in ("stdlib", "platstdlib")),
+    str(Path(jax.__file__).parent),
+)
 T = TypeVar("T")
 _STAGED = (jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled)
 
@@ -248,3 +255,13 @@ def hint_at_static(caller: str, error: TypeError) -> None:
             f"{caller} takes the options of jit from the function: to make this argument static, pass "
             "jax.jit(fn, static_argnames=...) in place of fn."
         )
+
+
+def is_installed(file: str) -> bool:
+    """Return whether a file belongs to Python, JAX or an installed package, which may be anywhere.
+
+    Example:
+        >>> is_installed("/home/me/.local/lib/python3.11/site-packages/optax/_src/base.py")
+        True
+    """
+    return file.startswith(_OF_OTHERS) or "site-packages" in file or "dist-packages" in file

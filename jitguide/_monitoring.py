@@ -23,6 +23,7 @@ import jax
 import jax.monitoring
 
 from jitguide import _jax
+from jitguide._callables import is_installed
 from jitguide._text import place
 
 _PING = "/jitguide/ping"
@@ -32,7 +33,6 @@ _NOT_YOURS = tuple(
     os.path.dirname(os.path.abspath(path)) + os.sep  # noqa: PTH100, PTH120 - pathlib costs more per frame
     for path in (jax.__file__, __file__, contextlib.__file__)
 )
-_INSTALLED = f"{os.sep}site-packages{os.sep}"
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _your_frame() -> FrameType | None:
         file = frame.f_code.co_filename
         if not file.startswith((*_NOT_YOURS, "<frozen")):
             found = found or frame
-            if _INSTALLED not in file:
+            if not is_installed(file):
                 return frame
         frame = frame.f_back
     return found

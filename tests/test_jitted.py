@@ -6,6 +6,7 @@ import jax
 import pytest
 
 from jitguide import watch
+from jitguide._callables import is_installed
 
 
 class Dense:
@@ -44,3 +45,23 @@ def test_static_names_that_jit_knows_are_accepted():
     watch(jax.jit(power, static_argnums=1), static=["p"])
     watch(jax.jit(lambda x, **more: x, static_argnames="n"), static="n")
     watch(jax.jit(lambda x, *rest: x, static_argnums=2), static="rest[1]")
+
+
+@pytest.mark.parametrize(
+    ("file", "installed"),
+    [
+        (
+            "/home/me/.local/lib/python3.11/site-packages/jax/_src/dispatch.py",
+            True,
+        ),  # not of this environment
+        ("/usr/lib/python3/dist-packages/numpy/random/mtrand.py", True),
+        (jax.__file__, True),
+        (functools.__file__, True),
+        ("<frozen importlib._bootstrap>", True),
+        (__file__, False),
+        ("/home/me/packages/train.py", False),
+        ("<stdin>", False),
+    ],
+)
+def test_what_is_installed_anywhere_is_not_yours(file, installed):
+    assert is_installed(file) is installed

@@ -4,7 +4,6 @@ import inspect
 import os
 import random
 import sys
-import sysconfig
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jax import tree
 
+from jitguide._callables import is_installed
 from jitguide._jax import has_tracer, is_tracer
 from jitguide._text import place
 
@@ -23,7 +23,6 @@ _LEAK = "a tracer"  # which `leaks` names
 _LARGE = 2**16  # bytes or entries: of a larger array or list, no copy is kept
 _LOGGED = ("debug", "info", "warning", "error", "exception", "critical", "log")
 _CLOCKS = {v for name, v in vars(time).items() if name.startswith(("time", "perf", "mono", "process_t"))}
-_NOT_YOURS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def captured(fn: Callable[..., Any]) -> dict[str, Any]:
@@ -67,7 +66,7 @@ def _within_reach(fn: Callable[..., Any], depth: int = 3) -> dict[str, Any]:
     found = captured(fn)
     for value in list(found.values()) if depth else ():
         inner = inspect.unwrap(value) if callable(value) else value
-        if isinstance(inner, FunctionType) and not inner.__code__.co_filename.startswith(_NOT_YOURS):
+        if isinstance(inner, FunctionType) and not is_installed(inner.__code__.co_filename):
             found = _within_reach(inner, depth - 1) | found
     return found
 
@@ -109,7 +108,7 @@ def _act(frame: Any, event: str, value: Any) -> str:
 
 def _is_yours(frame: Any) -> bool:
     file, module = frame.f_code.co_filename, frame.f_globals.get("__name__", "")
-    return not file.startswith((*_NOT_YOURS, "<frozen")) and "jitguide" not in module
+    return not is_installed(file) and "jitguide" not in module
 
 
 def _states(values: dict[str, Any]) -> dict[str, str]:

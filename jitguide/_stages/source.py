@@ -4,7 +4,6 @@ import ast
 import functools
 import inspect
 import linecache
-import sysconfig
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +11,13 @@ from typing import Any, NamedTuple
 
 import jax
 
+from jitguide._callables import is_installed
 from jitguide._jaxprs import definition, lines_of
 from jitguide._stages.model import Line
 from jitguide._stages.tags import Nodes
 
 _BUILD = str(Path(__file__).parent / "build.py")  # the frame that calls `trace`
 _JAX = Path(jax.__file__).parent
-_INSTALLED = tuple({sysconfig.get_path(key) for key in ("purelib", "platlib", "stdlib", "platstdlib")})
 _MOST_LINES = 400  # a page shows functions, not modules
 
 
@@ -41,7 +40,7 @@ def _is_yours(file: str, home: str) -> bool:
     """Return whether a file is yours, not JAX's and not of an installed package; `home` has the function looked at."""
     path = Path(file)
     beside = path.parent == Path(home).parent
-    return _JAX not in path.parents and (beside or not file.startswith(_INSTALLED))
+    return _JAX not in path.parents and (beside or not is_installed(file))
 
 
 def _origins(nodes: Nodes, home: str) -> list[tuple[Place | None, str]]:
