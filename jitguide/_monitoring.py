@@ -145,6 +145,9 @@ def ensure_listening() -> None:
     """Register the listener unless it is registered already."""
     with _lock:
         if not is_listening():
+            with contextlib.suppress(Exception):  # one alone may have been removed: none is to be there twice
+                jax.monitoring.unregister_scalar_listener(_on_start)
+                jax.monitoring.unregister_event_listener(_on_event)
             jax.monitoring.register_event_duration_secs_listener(_on_duration)
             jax.monitoring.register_scalar_listener(_on_start)
             jax.monitoring.register_event_listener(_on_event)

@@ -94,6 +94,9 @@ def test_a_removed_listener_is_noticed_and_replaced():
         f.assert_compiles(2)
     f(ones(3))
     assert f.last.outcome == COMPILED
+    begun = len(_monitoring._local.begun)
+    f(ones(4))
+    assert len(_monitoring._local.begun) == begun, "the listener for what begins is there twice"
 
 
 def test_events_with_other_names_make_calls_not_counted_rather_than_hits(renamed_events):
