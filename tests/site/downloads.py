@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import importlib.util
 import os
 import re
 import subprocess
@@ -49,6 +50,9 @@ def offered(site: Path) -> dict[str, list[Path]]:
 def problems(files: list[Path]) -> Iterator[str]:
     """Say what is wrong with the files of one page, without running them."""
     by_ending = {file.name.partition(".")[2]: file for file in files}
+    name = files[0].name.partition(".")[0]
+    if "py" in by_ending and importlib.util.find_spec(name):
+        yield f"a Python file {name}.py hides the module {name} from every program beside it: rename the page"
     for ending, file in by_ending.items():
         if ending == "pdf":
             if not file.read_bytes().startswith(b"%PDF-"):
