@@ -9,7 +9,7 @@ import pytest
 from pages import HTML, PHONE
 from playwright.sync_api import Page, expect
 
-STAGES = "learn/from-python-to-machine-code.html"
+STAGES = "reference/from-python-to-machine-code.html"
 
 
 def press(page: Page, selector: str, how: str) -> None:
