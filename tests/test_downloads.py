@@ -50,14 +50,19 @@ def test_the_notebook_with_outputs_shows_them_without_the_site():
     assert "See another and [JAX](https://docs.jax.dev)." in made.cells[0].source
 
 
-def test_code_that_the_page_hides_is_folded_or_left_out():
-    hidden = cell("draw()", [FIGURE], alt="A line.", caption="Rising.", tags=["remove-input"])
+@pytest.mark.parametrize("tag", ["remove-input", "hide-input"])
+def test_code_of_a_figure_that_the_page_hides_is_folded_or_left_out(tag):
+    hidden = cell("draw()", [FIGURE], alt="A line.", caption="Rising.", tags=[tag])
     assert page_files.as_markdown([hidden]) == "*Rising:* A line.\n"
     for outputs in (True, False):
         made = page_files.notebook([hidden], "learn/a", outputs=outputs)
         assert made.cells[0].source == "draw()", "the notebook has to run"
         assert made.cells[0].metadata.jupyter.source_hidden
         nbformat.validate(made)
+
+
+def test_code_that_the_page_folds_but_that_draws_nothing_is_shown():
+    assert "count()" in page_files.as_markdown([cell("count()", [], tags=["hide-input"])])
 
 
 def test_the_notebook_to_run_has_none():

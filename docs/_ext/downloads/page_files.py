@@ -99,8 +99,9 @@ def _fences(cell: NotebookNode) -> str:
 
 
 def _hides_code(cell: NotebookNode) -> bool:
-    """Return whether the page shows only what the cell draws or prints."""
-    return "remove-input" in cell.metadata.get("tags", [])
+    """Return whether a reader needs only what the cell shows: the page leaves its code out, or folds that of a figure."""
+    tags = cell.metadata.get("tags", [])
+    return "remove-input" in tags or ("hide-input" in tags and "alt" in cell.metadata)
 
 
 def _text(output: NotebookNode) -> str:
