@@ -72,7 +72,7 @@ def retraces(name: str, signatures: Sequence[Signature]) -> Iterator[Finding]:
 
 
 def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:
-    """Find static values that cannot be hashed, or that are likely to be new at each call."""
+    """Find static values that cannot be hashed, or that are likely to be new on each call."""
     for argument in signatures[0].arguments.values():
         value, name = argument.value, argument.name
         if not argument.static:

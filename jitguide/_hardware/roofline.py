@@ -25,7 +25,7 @@ _LOOP_NOTE = "The program has a loop: XLA counts its body once, so operations an
 _NO_TEXT_NOTE = "Whether the program has a loop is not known. XLA counts the body of one once."
 # From here on the C library was seen to hand out fresh pages for each result, at 5 times the time.
 _FRESH_BYTES = 32 * 2**20
-_FRESH_NOTE = "So large a result is fresh memory at each call, which the copy is spared; donation spares it."
+_FRESH_NOTE = "So large a result is fresh memory on each call, which the copy is spared; donation spares it."
 _ABOVE_NOTE = (
     "More than the peak: the function reads only parts of its arguments, as `t[i]` does, or the peak was "
     "measured while other programs ran. `peaks(quick=False)` measures it for longer."
