@@ -387,7 +387,7 @@ DRAWS_NO_TIME = {
     ("learn/a-real-program", "The chemical `v`, every thousand steps."),
     ("learn/what-jit-buys-you", "Each call looks in the cache first, and compiles only on a miss."),
     ("reference/caches", "What the changes cost, by table."),
-    ("ten-minutes", "The lines of scaled_sum, by when they run."),
+    ("ten-minutes", "When each line of scaled_sum runs."),
 }
 
 
