@@ -386,6 +386,7 @@ def test_the_recordings_of_another_machine_are_unpacked(tmp_path, capsys, built)
 DRAWS_NO_TIME = {
     ("learn/a-real-program", "The chemical `v`, every thousand steps."),
     ("learn/what-jit-buys-you", "Each call looks in the cache first, and compiles only on a miss."),
+    ("learn/what-jit-buys-you", "Megabytes that a call reads and writes for a million numbers."),
     ("reference/caches", "What the changes cost, by table."),
     ("ten-minutes", "When each line of scaled_sum runs."),
 }
