@@ -1,9 +1,10 @@
 """Decide whether a program behaved as its block did on the page.
 
 The same error class and the same first line of its message; the same printed text; the same shown value. What
-differs between two processes is left out: places in files, addresses. Where a program measures, what it measured is
-left out too: of a clock quantities with a unit, ratios, verdicts; of a process' memory its sizes. And one more rule:
-*a line that differs between two runs of one program is measured*. Counts never are: they must be the page's.
+differs between two processes is left out: places in files, addresses, today's date. Where a program measures, what
+it measured is left out too: of a clock quantities with a unit, ratios, verdicts; of a process' memory its sizes. And
+one more rule: *a line that differs between two runs of one program is measured*. Counts never are: they must be the
+page's.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _SAME_EVERYWHERE = (
     (re.compile(r"\bcell\b[\"']?(?:, line |:)\d+(?::\d+)?"), "cell:N"),
     (re.compile(r"\bid=\d+|\bobject \d{6,}"), "id=N"),
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
+    (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "day"),  # the page may have been built before midnight
     (re.compile(r"Input dtypes \('\w+', '\w+'\)"), "Input dtypes"),  # JAX names them in the order of a set
 )
 _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
@@ -90,6 +92,8 @@ def normal(text: str, measured: Sequence[str]) -> list[str]:
         (['grew by 20.6 MB'], ['grew by #'])
         >>> normal("257 page faults", ["memory"])
         ['#']
+        >>> normal("recorded 2026-01-31", ["clock"])
+        ['recorded day']
     """
     text = clean_text(text)
     while _WRAPPED.search(text):
