@@ -102,6 +102,12 @@ def test_a_page_that_measures_and_does_not_say_so_is_refused():
     assert caught.value.line == 12
 
 
+def test_a_cell_can_say_that_what_it_starts_measures_nothing():
+    quiet = ":measures: false\n\nsubprocess.run(command)"
+    assert measuring_cells("import subprocess", quiet, "subprocess.run(command)") == [2]
+    assert measuring_cells("import time", ":measures: false\n\ntime.time()") == [1]  # it does
+
+
 def test_every_function_of_jitguide_is_known_to_measure_or_not():
     functions = {name for name in jitguide.__all__ if inspect.isfunction(getattr(jitguide, name))}
     others = {

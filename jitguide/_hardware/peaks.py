@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import jax
@@ -194,18 +195,17 @@ def _fits(nbytes: int, device: Any) -> bool:
 
 
 def copier(nbytes: int, device: Any = None) -> Callable[[], Any]:
-    """Return a function that copies `nbytes` bytes per call into the buffer of its previous result.
+    """Return a function that copies `nbytes` bytes per call, on `device` or on the default device."""
+    return into_donated(jnp.copy, jnp.ones((max(nbytes, 1),), "uint8", device=device))
 
-    It works on `device`, or on the default device. The destination is donated, because fresh memory costs more than the copy itself from about 32 MiB on.
+
+def into_donated(fn: Callable[[Any], Any], source: Any) -> Callable[[], Any]:
+    """Return a function that computes `fn(source)` into the memory of its previous result.
+
+    The result has the shape and dtype of `source`. Fresh memory costs more than a copy from about 32 MiB on, and
+    from less where the allocator gives memory back to the system, which changes from process to process.
     """
-    program = jax.jit(lambda source, _: jnp.copy(source), donate_argnums=1, keep_unused=True)
-    return _into_donated(program, (max(nbytes, 1),), "uint8", device)
-
-
-def _into_donated(
-    program: Callable[..., Any], shape: tuple[int, ...], dtype: str, device: Any = None
-) -> Callable[[], Any]:
-    source, out = jnp.ones(shape, dtype, device=device), jnp.zeros(shape, dtype, device=device)
+    program, out = _with_destination(fn), jnp.zeros_like(source)
 
     def step() -> Any:
         nonlocal out
@@ -215,18 +215,29 @@ def _into_donated(
     return step
 
 
+@cache  # a pass does not compile again what an earlier one has
+def _with_destination(fn: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    return jax.jit(lambda source, _: fn(source), donate_argnums=1, keep_unused=True)
+
+
+def _scaled(array: Any) -> Any:
+    return array * 1.5
+
+
+def _squared(matrix: Any) -> Any:
+    return matrix @ matrix
+
+
 def _copy_peak(nbytes: int, bursts: int) -> CopyPeak:
-    scale = jax.jit(lambda source, _: source * 1.5, donate_argnums=1, keep_unused=True)
-    steps = (copier(nbytes), _into_donated(scale, (nbytes // 4,), "float32"))
+    steps = (copier(nbytes), into_donated(_scaled, jnp.ones(nbytes // 4, "float32")))
     best = min(best_seconds(step, bursts) for step in steps)
     return CopyPeak(2 * nbytes, 2 * nbytes / best, 2 * nbytes / best)
 
 
 def _matmul_peak(dtype: str, sizes: tuple[int, ...], bursts: int) -> MatmulPeak:
-    product = jax.jit(lambda a, _: a @ a, donate_argnums=1, keep_unused=True)
     found = MatmulPeak(dtype, sizes[0], 0.0, 0.0)
     for size in sizes:
-        seconds = best_seconds(_into_donated(product, (size, size), dtype), bursts)
+        seconds = best_seconds(into_donated(_squared, jnp.ones((size, size), dtype)), bursts)
         reached = 2 * size**3 / seconds
         found = max(found, MatmulPeak(dtype, size, reached, reached), key=lambda m: m.flops_per_second)
         if 8 * seconds > _LONGEST_CALL:  # the next one has twice the rows

@@ -35,15 +35,18 @@ _DEFERRED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 def cells(notebook: NotebookNode) -> list[bool]:
     """Return for each code cell of the page whether it measures.
 
-    On a page with `measures: true` it also measures to start another process, whose program cannot be seen here, and
-    to call a watched function where the page reads the seconds of calls.
+    On a page with `measures: true` it also measures to start another process, whose program cannot be seen here, unless
+    the cell says `measures: false`, and to call a watched function where the page reads the seconds of calls.
     """
-    sources = [cell.source for cell in notebooks.code_cells(notebook)]
-    marked = bool(notebook.metadata.get("measures"))
-    reads_seconds = marked and any(".seconds" in source for source in sources)
-    names = _Names(_CLOCKS | (_OTHER_PROCESSES if marked else set()), {"watch"} if reads_seconds else set())
-    with _PARSING:
-        return names.read([_parse(source) for source in sources])
+    code = notebooks.code_cells(notebook)
+    parts = [_parse(cell.source) for cell in code]
+    if not notebook.metadata.get("measures"):
+        return _Names(_CLOCKS).read(parts)
+    watching = {"watch"} if any(".seconds" in cell.source for cell in code) else set()
+    itself = _Names(_CLOCKS, watching).read(parts)
+    started = _Names(_CLOCKS | _OTHER_PROCESSES, watching).read(parts)
+    says = [cell.metadata.get("measures", True) for cell in code]
+    return [one or (other and said) for one, other, said in zip(itself, started, says, strict=True)]
 
 
 def check(notebook: NotebookNode) -> None:
@@ -62,7 +65,8 @@ def check(notebook: NotebookNode) -> None:
 
 def _parse(source: str) -> ast.Module:
     try:
-        return ast.parse(TransformerManager().transform_cell(source))
+        with _PARSING:
+            return ast.parse(TransformerManager().transform_cell(source))
     except SyntaxError:  # the cell runs nothing: it shows Python's message
         return ast.Module([], [])
 
