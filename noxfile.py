@@ -196,22 +196,19 @@ def tests(session: nox.Session) -> None:
     if session.posargs and not full and not claims:
         python(session, "-m", "pytest", *session.posargs)
         return
-    quiet = ["-m", "pytest", "-n", "2", "--dist", "worksteal", "-m", "not measures", "--durations=10"]
-    measuring = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "mark.measures" in p.read_text("utf-8")]
-    alone = ["-m", "pytest", "-m", "measures", *measuring]
+    both_cores = ["-m", "pytest", "-n", "2", "--dist", "worksteal"]
     several = [ROOT / "tests" / f"test_{name}.py" for name in DEVICE_SENSITIVE]
-    python(session, "-m", "pytest", "-q", "-m", "not measures", *several, env={"XLA_FLAGS": EIGHT_DEVICES})
+    python(session, *both_cores, *several, env={"XLA_FLAGS": EIGHT_DEVICES})
+    run = [*both_cores, "--durations=10"]
     if not full:
-        python(session, *quiet, *([] if claims else ["--recorded-claims"]))
-        python(session, *alone)
+        python(session, *run, *([] if claims else ["--recorded-claims"]))
         return
     # Both are for CI: more examples, and coverage, which adds a fifth of the time to whatever runs under it.
     options = {"env": {"HYPOTHESIS_PROFILE": "ci"}}
-    cover = ["--cov", "--cov-config=pyproject.toml"]
     covered = [p for p in sorted(ROOT.glob("tests/test_*.py")) if "jitguide" in p.read_text("utf-8")]
-    python(session, *quiet, *cover, "--cov-report=", "jitguide", *covered, **options)
-    python(session, *quiet, "tests", *(f"--ignore={p}" for p in covered), **options)
-    python(session, *alone, *cover, "--cov-append", "--cov-fail-under=95", **options)
+    cover = ["--cov", "--cov-config=pyproject.toml", "--cov-fail-under=95"]
+    python(session, *run, *cover, "jitguide", *covered, **options)
+    python(session, *run, "tests", *(f"--ignore={p}" for p in covered), **options)
 
 
 # Tests of what can depend on the number of devices; with eight simulated ones they take 20 seconds.
@@ -543,7 +540,7 @@ def lowest(session: nox.Session) -> None:
     own = [p for p in sorted(ROOT.glob("tests/test_*.py")) if not OTHERS.search(p.read_text("utf-8"))]
     chosen = own[::10] if session.posargs == ["--quick"] else session.posargs or own
     # Old Matplotlib uses names that a new pyparsing deprecates.
-    options = ["-W", "ignore::DeprecationWarning", "-n", "2", "-m", "not measures"]
+    options = ["-W", "ignore::DeprecationWarning", "-n", "2"]
     session.run("python", "-m", "pytest", *options, *map(str, chosen))
 
 

@@ -22,8 +22,6 @@ from jitguide import Phases, check, watch
 from jitguide._check import check as check_module
 from jitguide._check import jaxpr_scan, rules
 
-pytestmark = pytest.mark.measures
-
 MIB = (512, 512)  # of float32: one MiB
 TABLE = np.ones(MIB, np.float32)
 

@@ -16,8 +16,6 @@ from jitguide import Comparison, Phases, Timing, _jax, phases, watch
 from jitguide._callables import fresh_jit
 from jitguide._timing.first_call import FirstCall
 
-pytestmark = pytest.mark.measures
-
 STEPS = ("trace", "lower", "compile", "first_run", "steady")
 
 

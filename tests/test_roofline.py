@@ -23,8 +23,6 @@ from jitguide._hardware import roofline as roofline_module
 from jitguide._hardware.peaks import CopyPeak, MatmulPeak, best_seconds, copier, rate
 from jitguide._jax import cost_analysis
 
-pytestmark = pytest.mark.measures
-
 MIB = 2**20
 
 

@@ -14,8 +14,6 @@ import pytest
 from jitguide import Comparison, Scaling, Timing, compare, scaling
 from jitguide._timing.comparison import CALL_OVERHEAD, Note, load_notes
 
-pytestmark = pytest.mark.measures
-
 
 def comparison(a, b, noise=0.0, **changes):
     def timing(name, seconds):

@@ -35,7 +35,7 @@ def steps(name: str) -> Iterator[tuple[str, list[str], tuple[str, ...]]]:
         if not example.stem.startswith("test_"):
             yield f"example {example.stem}", [str(example)], ()
     needed = ("pytest", "hypothesis", "sphinx", "equinox")
-    yield "tests", [*PYTEST, "tests", "jitguide", "--ignore=tests/claims", "-m", "not measures"], needed
+    yield "tests", [*PYTEST, "tests", "jitguide", "--ignore=tests/claims"], needed
     figures = ["-D", f"guide_machine={name}", "-D", f"guide_figures={RESULTS / 'figures.json'}"]
     build = ["-m", "sphinx", "-b", "html", "-q", "-d", str(ROOT / "build" / "doctrees"), *figures]
     yield "site", [*build, "docs", str(SITE)], ("sphinx", "myst_nb")

@@ -230,6 +230,25 @@ def test_float16_has_no_number_as_small_as_the_usual_epsilon():
     assert ratio(jnp.bfloat16(0)) == 0
 
 
+@pytest.mark.claim(
+    "square-of-a-small-float16-is-zero",
+    "The mean of squares that Adam keeps is 0 in `float16` after a gradient of 0.001, so that its update is infinite; in `bfloat16` "
+    "it is finite.",
+)
+def test_square_of_a_small_float16_is_zero():
+    @jax.jit
+    def new_state(gradient):  # of Adam, with its usual settings
+        return 0.1 * gradient, 0.001 * gradient**2
+
+    @jax.jit
+    def update(mean, mean_of_squares):  # before the learning rate
+        return (mean / 0.1) / (jnp.sqrt(mean_of_squares / 0.001) + 1e-8)
+
+    assert new_state(jnp.float16(0.001))[1] == 0
+    assert jnp.isinf(update(*new_state(jnp.float16(0.001))))
+    assert jnp.isfinite(update(*new_state(jnp.bfloat16(0.001))))
+
+
 # Exports ---------------------------------------------------------------------------------------------------
 
 EXPORTED = """

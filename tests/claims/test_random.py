@@ -149,3 +149,26 @@ def test_key_reuse_check_overlooks_fold_in():
                 key = jax.random.key(3)
                 first(key), then(key)
                 jax.jit(lambda key, first=first, then=then: (first(key), then(key)))(jax.random.key(3))
+
+
+@pytest.mark.claim(
+    "numpy-cannot-compare-typed-keys",
+    "`np.array_equal(key, key)` is False for a typed key, and `jnp.array_equal(key, key)` is True.",
+)
+def test_numpy_cannot_compare_typed_keys():
+    for key in (jax.random.key(0), jax.random.split(jax.random.key(0), 3)):
+        assert not np.array_equal(key, key)
+        assert jnp.array_equal(key, key)
+
+
+@pytest.mark.claim(
+    "choice-without-repetition-sorts-unless-it-has-weights",
+    "`jax.random.choice(key, n, (2,), replace=False)` sorts n numbers; with `p=` it sorts nothing.",
+)
+def test_choice_without_repetition_sorts_unless_it_has_weights():
+    def program(**weights):
+        draw = jax.jit(lambda key: jax.random.choice(key, 1000, (2,), replace=False, **weights))
+        return draw.lower(jax.random.key(0)).as_text()
+
+    assert "stablehlo.sort" in program()
+    assert "stablehlo.sort" not in program(p=jnp.full(1000, 1e-3))

@@ -189,3 +189,26 @@ def test_returned_element_of_a_ref_may_copy_it():
         return new
 
     assert copied(both) >= 400_000
+
+
+def steps_until_written(ref):
+    def step(i):
+        ref[...] = jnp.int32(1)
+        return i + 1
+
+    return lax.while_loop(lambda i: (i < 5) & (ref[...] == 0), step, 0)
+
+
+@pytest.mark.claim(
+    "condition-of-a-while-loop-does-not-see-writes-to-a-ref",
+    "Under jit, the condition of `lax.while_loop` reads a `Ref` as it was before the loop, and not what the body wrote to it.",
+)
+def test_condition_of_a_while_loop_does_not_see_writes_to_a_ref():
+    ref = jax.new_ref(jnp.int32(0))
+    assert jax.jit(steps_until_written)(ref) == 5  # had the condition seen the 1, it would have been one step
+    assert ref[...] == 1
+
+
+@pytest.mark.wrong_twin("condition-of-a-while-loop-does-not-see-writes-to-a-ref")
+def test_wrong_twin_the_condition_sees_the_write():
+    assert jax.jit(steps_until_written)(jax.new_ref(jnp.int32(0))) == 1
