@@ -433,7 +433,7 @@ def test_array_in_a_hashable_wrapper_can_be_static():
     class Fixed:
         def __init__(self, array):
             self.array = np.array(array)
-            self.key = (self.array.dtype.str, self.array.shape, self.array.tobytes())
+            self.key = (self.array.dtype, self.array.shape, self.array.tobytes())
 
         def __hash__(self):
             return hash(self.key)
