@@ -316,6 +316,62 @@ def test_asarray_of_a_python_number_stays_weak():
         assert scaled(weights, jnp.float32(0.1)).dtype == jnp.float32
 
 
+@pytest.mark.claim(
+    "dict-in-a-static-field-may-change-unnoticed",
+    "After a dict in a static field has changed, a jitted function returns the old result for it, and even for a new object with an "
+    "equal dict.",
+)
+def test_dict_in_a_static_field_may_change_unnoticed():
+    class Layer:
+        def __init__(self, weight, settings):
+            self.weight, self.settings = weight, settings
+
+    jax.tree_util.register_pytree_node(
+        Layer, lambda one: ((one.weight,), one.settings), lambda settings, leaves: Layer(*leaves, settings)
+    )
+    scale = jax.jit(lambda layer: layer.weight * layer.settings["factor"])
+    settings = {"factor": 2}
+    assert scale(Layer(1.0, settings)) == 2
+    settings["factor"] = 10
+    assert scale(Layer(1.0, settings)) == 2
+    assert scale(Layer(1.0, {"factor": 10})) == 2
+
+
+@pytest.mark.claim(
+    "inverted-python-flag-is-true",
+    "`~flag` inverts a traced flag; for a static one, a Python `True`, it is -2, which counts as true.",
+)
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
+def test_inverted_python_flag_is_true():
+    def choose(flag):
+        return jnp.where(~flag, 1, 2)
+
+    assert jax.jit(choose)(True) == 2
+    assert jax.jit(choose, static_argnames="flag")(flag=True) == 1
+
+
+@pytest.mark.claim(
+    "minus-infinity-rounds-large-integers",
+    "`jnp.where(mask, x, -jnp.inf)` turns integers into `float32`, so `argmax` of it may miss the largest one.",
+)
+def test_minus_infinity_rounds_large_integers():
+    x = jnp.array([100_000_000, 100_000_001, 7])
+    masked = jnp.where(jnp.array([True, True, False]), x, -jnp.inf)
+    assert masked.dtype == jnp.float32
+    assert (jnp.argmax(x), jnp.argmax(masked)) == (1, 0)
+
+
+@pytest.mark.claim(
+    "put-without-a-place-leaves-an-array-on-the-host",
+    "`jax.device_put(x)` leaves an array in the host's pinned memory, and with `jax.memory.Space.Device` it moves it.",
+)
+@pytest.mark.skipif(not hasattr(jax, "memory"), reason="not applicable: this release has no jax.memory")
+def test_put_without_a_place_leaves_an_array_on_the_host():
+    pinned = jax.device_put(jnp.ones(3), jax.memory.Space.Host)
+    assert jax.device_put(pinned).sharding.memory_kind == pinned.sharding.memory_kind == "pinned_host"
+    assert jax.device_put(pinned, jax.memory.Space.Device).sharding.memory_kind == "device"
+
+
 @pytest.mark.wrong_twin("running-sum-in-bfloat16-stalls")
 def test_wrong_twin_the_running_sum_goes_on():
     ones = jnp.ones(1000, jnp.bfloat16)

@@ -8,6 +8,7 @@ string that reads like a program that measures.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import threading
 from collections.abc import Iterator, Set
@@ -39,14 +40,21 @@ def cells(notebook: NotebookNode) -> list[bool]:
     the cell says `measures: false`, and to call a watched function where the page reads the seconds of calls.
     """
     code = notebooks.code_cells(notebook)
-    parts = [_parse(cell.source) for cell in code]
-    if not notebook.metadata.get("measures"):
+    says = tuple(bool(cell.metadata.get("measures", True)) for cell in code)
+    return list(_cells(tuple(cell.source for cell in code), bool(notebook.metadata.get("measures")), says))
+
+
+@functools.cache  # a build asks several times
+def _cells(sources: tuple[str, ...], marked: bool, says: tuple[bool, ...]) -> list[bool]:
+    parts = [_parse(source) for source in sources]
+    if not marked:
         return _Names(_CLOCKS).read(parts)
-    watching = {"watch"} if any(".seconds" in cell.source for cell in code) else set()
+    watching = {"watch"} if any(".seconds" in source for source in sources) else set()
+    found = _Names(_CLOCKS | _OTHER_PROCESSES, watching).read(parts)
+    if all(says):
+        return found
     itself = _Names(_CLOCKS, watching).read(parts)
-    started = _Names(_CLOCKS | _OTHER_PROCESSES, watching).read(parts)
-    says = [cell.metadata.get("measures", True) for cell in code]
-    return [one or (other and said) for one, other, said in zip(itself, started, says, strict=True)]
+    return [one or (other and said) for one, other, said in zip(itself, found, says, strict=True)]
 
 
 def check(notebook: NotebookNode) -> None:

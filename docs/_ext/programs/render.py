@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import itertools
 import sys
 import textwrap
@@ -72,11 +73,12 @@ def assemble(kept: str, block: str, origin: Origin, notes: Sequence[str] = ()) -
         print('this')
         <BLANKLINE>
     """
-    around = [*ast.parse(kept).body[-1:], *ast.parse(block).body[:1]]
+    earlier_code = ast.parse(kept)
+    around = [*earlier_code.body[-1:], *ast.parse(block).body[:1]]
     gap = "\n\n\n" if any(isinstance(node, _DEFINITIONS) for node in around) else "\n\n"
     code = f"{kept}{gap}{BOUNDARY}\n{block}" if kept else block
     first = f'# From "{origin.title}" ({origin.page}), JAX {origin.jax}. Needs: {needs(code)}.'
-    if _prints(ast.parse(kept)):
+    if _prints(earlier_code):
         notes = [*notes, PRINTS]
     return "\n".join([first, *notes, "", code.rstrip(), ""])
 
@@ -97,16 +99,17 @@ def needs(code: str) -> str:
         >>> needs("import jax.numpy as jnp, numpy\nimport time")
         'jax, numpy'
     """
-    found = _imported(ast.parse(code))
+    found = _imported(code)
     foreign = found - set(sys.stdlib_module_names)
     ordered = [name for name in _KNOWN if name in foreign] + sorted(foreign - set(_KNOWN))
     return ", ".join(ordered) or "Python alone"
 
 
-def _imported(tree: ast.AST) -> set[str]:
+@functools.cache  # a text may stand in all the programs of its page
+def _imported(code: str) -> frozenset[str]:
     """Return the packages that a program imports, or a program that is a text in it; or that draws for it."""
-    found = set()
-    for node in ast.walk(tree):
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(code)):
         match node:
             case ast.Import(names=names):
                 found |= {a.name.split(".")[0] for a in names}
@@ -116,8 +119,8 @@ def _imported(tree: ast.AST) -> set[str]:
                 found.add("matplotlib")
             case ast.Constant(value=str(text)) if "import " in text:
                 with contextlib.suppress(SyntaxError):
-                    found |= _imported(ast.parse(textwrap.dedent(text)))
-    return found
+                    found |= _imported(textwrap.dedent(text))
+    return frozenset(found)
 
 
 def own(cell: Cell) -> str:
@@ -159,7 +162,7 @@ def earlier(page: Page, kept: Sequence[Statement], target: Sequence[Statement]) 
 
 def _is_foreign(s: Statement) -> bool:
     """Return whether a statement imports another package than Python's own, which come first."""
-    return s.is_import and bool(_imported(ast.Module(s.nodes, [])) - set(sys.stdlib_module_names))
+    return s.is_import and bool(_imported("\n".join(map(ast.unparse, s.nodes))) - set(sys.stdlib_module_names))
 
 
 def used_imports(prelude: str, code: str) -> str:

@@ -17,6 +17,7 @@ A program need not be minimal, and nothing here has to be certain: the build run
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -72,6 +73,16 @@ class Page:
             if self.parsed[-1]:
                 self.parsed[-1][-1].shown = cell.shown
         self._refuse_hidden_names()
+        self._ends: list[int] = []  # how many statements that programs may use come before each cell
+        self._usable: list[Statement] = []
+        for statements, cell in zip(self.parsed, cells, strict=True):
+            self._ends.append(len(self._usable))
+            if not cell.hidden:  # a cell that raises, raises in its last statement
+                self._usable += statements[:-1] if cell.raised else statements
+
+    @functools.cache  # noqa: B019 -- a page lives as long as its programs are made
+    def _dependencies(self, with_history: bool) -> Dependencies:
+        return Dependencies(self._usable, with_history=with_history)
 
     def _refuse_hidden_names(self) -> None:
         seen: set[str] = set()
@@ -87,23 +98,15 @@ class Page:
 
     def choose(self, target: int, level: int) -> list[Statement]:
         """Return the earlier statements that the program of a cell consists of, in order."""
-        before = self._before(target)
+        end = self._ends[target]
         if level == LEVELS[-1]:
-            return [s for s in before if not _is_text(s)]
-        return Dependencies(before, with_history=level > 1).choose(self.parsed[target])
+            return [s for s in self._usable[:end] if not _is_text(s)]
+        return self._dependencies(level > 1).choose(self.parsed[target], end)
 
     def first_level(self, target: int) -> int:
         """Return the level to begin with: equal text can hide a lost warm-up, so some cells keep their history."""
         words: set[str] = set().union(*(s.mentions for s in self.parsed[target]))
         return 2 if words & _READS_HISTORY else 1
-
-    def _before(self, target: int) -> list[Statement]:
-        found = []
-        for number, statements in enumerate(self.parsed[:target]):
-            cell = self.cells[number]
-            if not cell.hidden:  # a cell that raises, raises in its last statement
-                found += statements[:-1] if cell.raised else statements
-        return found
 
 
 def _is_text(statement: Statement) -> bool:

@@ -21,10 +21,10 @@ def needed(target: Sequence[Statement]) -> set[str]:
 
 
 class Dependencies:
-    """How the statements before a cell depend on each other.
+    """How the statements of a page depend on each other.
 
     Args:
-        before: The statements, in order.
+        before: The statements, in order; each depends on earlier ones alone.
         with_history: Whether earlier calls count that a cache, a counter or a donated buffer remembers.
     """
 
@@ -37,8 +37,21 @@ class Dependencies:
         self._close = functools.cache(self._closure)
         self.groups = [self._group(s, i) for i, s in enumerate(before)]
         self.effects = [self._effect(s, i) for i, s in enumerate(before)]
+        self.files, self.ambient = self._files(), [self._is_ambient(s) for s in before]
         if with_history:
             self._add_listeners()
+
+    def _files(self) -> dict[int, list[str]]:
+        """Return the files that a statement writes, for those that do nothing else."""
+        found = {}
+        for i, s in enumerate(self.before):
+            written = [file for n in s.nodes if (file := global_effects.written_file(n, self.imported))]
+            if len(written) == len(s.nodes):
+                found[i] = written
+        return found
+
+    def _is_ambient(self, s: Statement) -> bool:
+        return not s.shown and any(global_effects.is_ambient(n, self.imported) for n in s.nodes)
 
     def bindings(self, name: str, end: int) -> list[int]:
         """Return where a name may have been bound that is read at `end`, the last place first."""
@@ -95,30 +108,26 @@ class Dependencies:
                 for j in self.closure(s.reads, i):
                     owned |= self.before[j].changes_later
 
-    def choose(self, target: list[Statement]) -> list[Statement]:
-        """Return what the statements of a cell need."""
-        keeping = _Keeping(self)
-        files: dict[int, list[str]] = {}
-        for i, s in enumerate(self.before):
-            written = [file for n in s.nodes if (file := global_effects.written_file(n, self.imported))]
-            if len(written) == len(s.nodes):
-                files[i] = written
-            elif not s.shown and any(global_effects.is_ambient(n, self.imported) for n in s.nodes):
+    def choose(self, target: list[Statement], end: int | None = None) -> list[Statement]:
+        """Return what the statements of a cell need of the first `end` ones, or of all."""
+        keeping = _Keeping(self, len(self.before) if end is None else end)
+        for i in range(keeping.end):
+            if self.ambient[i] and i not in self.files:
                 keeping.keep(i)
-        names, end = needed(target), len(self.before)
+        names = needed(target)
         for name in names:
-            keeping.need(name, end, end)
+            keeping.need(name, keeping.end, keeping.end)
         if self.with_history:
-            keeping.follow_history(self._functions(self.closure(names, end)))
-        keeping.keep_files(files, target)
+            keeping.follow_history(self._functions(self.closure(names, keeping.end)))
+        keeping.keep_files(target)
         return [self.before[i] for i in sorted(keeping.kept)]
 
 
 class _Keeping:
     """The statements kept so far, and what follows from them."""
 
-    def __init__(self, dependencies: Dependencies):
-        self.dependencies = dependencies
+    def __init__(self, dependencies: Dependencies, end: int):
+        self.dependencies, self.end = dependencies, end
         self.kept: set[int] = set()
         self.asked: set[tuple[str, int, int]] = set()
 
@@ -127,7 +136,7 @@ class _Keeping:
         if i in self.kept:
             return
         self.kept.add(i)
-        s, end = self.dependencies.before[i], len(self.dependencies.before)
+        s, end = self.dependencies.before[i], self.end
         for name in s.reads:
             self.need(name, i, end if self.dependencies.with_history else i)
         for name in s.later:
@@ -154,17 +163,18 @@ class _Keeping:
 
     def follow_history(self, wanted: frozenset[int]) -> None:
         """Keep each call that adds to the history of the functions."""
-        before, groups = self.dependencies.before, self.dependencies.groups
-        for i, s in enumerate(before):
-            if s.calls and groups[i] & wanted:
+        for i, s in enumerate(self.dependencies.before[: self.end]):
+            if s.calls and self.dependencies.groups[i] & wanted:
                 self.keep(i)
 
-    def keep_files(self, files: dict[int, list[str]], target: list[Statement]) -> None:
+    def keep_files(self, target: list[Statement]) -> None:
         """Keep what writes a file that a kept statement or the cell names."""
         count = -1
         while count != len(self.kept):
             count = len(self.kept)
-            for i, names in files.items():
+            for i, names in self.dependencies.files.items():
+                if i >= self.end:
+                    break
                 others = [*target, *(self.dependencies.before[j] for j in self.kept if j != i)]
                 texts = [text for s in others for text in s.texts]
                 if any(name in text for name in names for text in texts):
