@@ -38,10 +38,8 @@ def get_devices(number):
 
 
 def pad(array, rows):
-    """Pad with zeros to a multiple of the number of devices."""
-    return np.pad(
-        array, [(0, rows - len(array)), *[(0, 0)] * (array.ndim - 1)]
-    )
+    """Repeat the last row: zeros, though masked, can make NaN gradients."""
+    return np.concatenate([array, *[array[-1:]] * (rows - len(array))])
 
 
 def spread(devices, weights, *by_row):

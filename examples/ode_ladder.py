@@ -56,10 +56,10 @@ def in_one_loop(state, steps):
 
 def positive(text):
     """Return `text` as a positive whole number, for argparse."""
-    if not text.isdecimal() or int(text) == 0:
+    if not text.isdecimal() or not 0 < int(text) < 2**31:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a positive whole number. Give one, such as "
-            "100."
+            f"{text!r} is not a positive whole number. Give one below "
+            "2**31, such as 100."
         )
     return int(text)
 

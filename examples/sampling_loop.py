@@ -47,18 +47,15 @@ def move(state, key):
 @watch
 @partial(jax.jit, static_argnames="steps")
 def advance(x, key, steps):
-    """Advance each chain; return positions, mean, mean square, moves."""
+    """Return positions; mean and mean square of x - MEAN; share moved."""
 
     def chain(x, key):
         def one(carry, number):
             state, total, square, moves = carry
             state, taken = move(state, jax.random.fold_in(key, number))
-            return (
-                state,
-                total + state[0],
-                square + state[0] ** 2,
-                moves + taken,
-            ), None
+            off = state[0] - MEAN  # sums of x**2 would lose the digits
+            sums = total + off, square + off**2, moves + taken
+            return (state, *sums), None
 
         carry = ((x, log_density(x)), 0.0, 0.0, 0)
         (state, *sums), _ = jax.lax.scan(one, carry, jnp.arange(steps))
@@ -120,11 +117,11 @@ def main(arguments=None):
         x, found = advance(
             x, jax.random.fold_in(key, number), steps=options.steps
         )
-        history.append(np.asarray(found))
-        mean, square, moved = history[-1].mean(axis=0)
+        history.append(np.asarray(found, float))
+        off, square, moved = history[-1].mean(axis=0)
         print(
-            f"round {number + 1}: mean {mean:.3f}, variance "
-            f"{square - mean**2:.3f}, moved {moved:.0%}",
+            f"round {number + 1}: mean {MEAN + off:.3f}, variance "
+            f"{square - off**2:.3f}, moved {moved:.0%}",
             flush=True,
         )
 
@@ -132,13 +129,14 @@ def main(arguments=None):
     of_chains = np.mean(
         history[1:], axis=0
     )  # the first round is for the chains to forget their start
+    off, square, _ = of_chains.T
     # The chains know nothing of each other, so their spread tells how far
     # off their mean can be.
     for name, values, exact in [
-        ("mean", of_chains[:, 0], MEAN),
+        ("mean", MEAN + off, MEAN),
         (
             "variance",
-            of_chains[:, 1] - 2 * MEAN * of_chains[:, 0] + MEAN**2,
+            square - 2 * off.mean() * off + off.mean() ** 2,
             VARIANCE,
         ),
     ]:

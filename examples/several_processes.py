@@ -59,13 +59,15 @@ def take_part(process, processes, address, rows):
         f"sees {jax.device_count()} devices, has {rows} rows of "
         f"{whole.size}"
     )
-    print(f"total {float(total):.3f}", flush=True)
+    print(f"total {float(total):.9g}", flush=True)
     jax.distributed.shutdown()
 
 
 def start(process, options, address):
     """Start one process on the CPU, which processes can share."""
-    environment = os.environ | {
+    environment = {  # a proxy doesn't reach 127.0.0.1
+        k: v for k, v in os.environ.items() if "_proxy" not in k.lower()
+    } | {
         "JAX_PLATFORMS": "cpu",
         "JAX_NUM_CPU_DEVICES": "1",
         "XLA_FLAGS": "",
@@ -154,12 +156,9 @@ def oversee(options):
     if not np.allclose(totals, exactly, rtol=1e-4):
         sys.exit(
             f"The check failed: the processes found {totals}, and NumPy "
-            f"finds {exactly:.3f}."
+            f"finds {exactly:.9g}."
         )
-    print(
-        f"checked: every process has the total of all, {exactly:.3f} by "
-        "NumPy"
-    )
+    print(f"checked: every process has the total, {exactly:.9g} by NumPy")
 
 
 def main(arguments=None):

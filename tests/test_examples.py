@@ -20,10 +20,10 @@ WRONG = {
     "find_your_recompiles": ("--requests=1", "'1' is not a whole number of at least 2. Give the number"),
     "many_devices": ("--devices=1", "'1' is not a whole number from 2 to 64. Give the number of devices"),
     "measure_your_function": ("--size=many", "'many' is not a positive whole number. Give the length"),
-    "ode_ladder": ("--steps=1.5", "'1.5' is not a positive whole number. Give one"),
+    "ode_ladder": ("--long=3000000000", "'3000000000' is not a positive whole number. Give one below 2**31"),
     "sampling_loop": ("--chains=1", "'1' is not a whole number from 20 to 1000000. Give one"),
     "several_processes": ("--processes=17", "--processes is 17. Give at most 16"),
-    "start_up_cache": (f"--folder={__file__}", "which is a file. Name a folder"),
+    "start_up_cache": (f"--folder={__file__}/x", "Not a directory. Name a folder"),
     "test_compiles_once": ("--rows=3", "unrecognized arguments: --rows=3"),
     "training_loop": ("--batch=5000", "--batch is 5000, and there are 4096 examples. Give at most that many"),
 }
@@ -151,3 +151,93 @@ def test_the_test_that_is_a_program_runs_under_pytest(tmp_path):
 
 def test_there_are_programs_and_each_is_asked_for_a_mistake():
     assert {program.stem for program in PROGRAMS} == set(WRONG) == set(SABOTAGE)
+
+
+# Programs with a user's own function: pieces of the text, what replaces them, and a part of the output.
+NORMAL = ("(SHAPE - 1) * jnp.log(inside) - RATE * x", "-0.5 * (x - MEAN) ** 2")
+ADAPTED = {
+    "a small mean in two processes": (
+        "several_processes",
+        [
+            ("return (x**2).sum()", "return x.mean()"),
+            (
+                "np.sum(data_of(i, options.rows).astype(float) ** 2)",
+                "data_of(i, options.rows).astype(float).mean() / options.processes",
+            ),
+        ],
+        r"checked: every process has the total, -0\.0511407",
+    ),
+    "a variance far from zero": (
+        "sampling_loop",
+        [NORMAL, ("SHAPE / RATE, SHAPE / RATE**2", "10000.0, 1.0")],
+        r"variance: (1\.0|0\.9)\d+ ± 0\.0",
+    ),
+    "a state of several numbers, as the page says": (
+        "sampling_loop",
+        [
+            (
+                "(SHAPE - 1) * jnp.log(inside) - RATE * x, -jnp.inf\n    )",
+                "-0.5 * inside**2, -0.5 * x**2).sum()",
+            ),
+            ("SHAPE / RATE, SHAPE / RATE**2", "0.0, 1.0"),
+            ("options.chains, MEAN", "(options.chains, 2), MEAN"),
+            ("jax.random.normal(to_walk)", "jax.random.normal(to_walk, x.shape)"),
+            ("off = state[0] - MEAN", "off = state[0][0] - MEAN"),
+        ],
+        "checked: one trace, mean",
+    ),
+    "a gradient that masked zeros would make NaN": (
+        "many_devices",
+        [
+            (
+                "    miss = jnp.tanh(rows @ weights) - targets\n    return jnp.mean(miss**2, where=real)",
+                "    def mean(w):\n        lengths = jnp.linalg.norm(rows * w[:, 0], axis=1, keepdims=True)\n"
+                "        return jnp.mean(rows @ w / lengths, where=real)\n\n    return jax.grad(mean)(weights).sum()",
+            )
+        ],
+        "checked: many devices",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ADAPTED)
+def test_a_program_holds_what_it_says_for_other_functions(name, tmp_path):
+    program, changes, answer = ADAPTED[name]
+    text = (ROOT / "examples" / f"{program}.py").read_text("utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / f"{program}.py").write_text(text, "utf-8")
+    ran = run(f"{program}.py", tmp_path, *SMALL.get(program, ()))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert re.search(answer, ran.stdout), ran.stdout
+
+
+def test_processes_of_one_machine_need_no_proxy(tmp_path):
+    program = ROOT / "examples" / "several_processes.py"
+    ran = run(program, tmp_path, http_proxy="http://127.0.0.1:9", no_proxy="", no_grpc_proxy="")
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_the_cache_folder_may_be_given_with_a_tilde(tmp_path):
+    ran = run(
+        ROOT / "examples" / "start_up_cache.py",
+        tmp_path,
+        "--folder=~/cache",
+        HOME=str(tmp_path),
+        USERPROFILE=str(tmp_path),
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+    assert f"in {len(list((tmp_path / 'cache').iterdir()))} files" in ran.stdout
+
+
+def test_another_process_takes_any_tree_of_any_dtype(tmp_path):
+    pytest.importorskip("flatbuffers")
+    program = runpy.run_path(str(ROOT / "examples" / "compile_ahead.py"))
+    jax, jnp = program["jax"], program["jnp"]
+    weights, rows = {"w": jnp.ones((4, 4), jnp.bfloat16)}, jnp.ones((3, 4), jnp.bfloat16)
+    exported = jax.export.export(jax.jit(lambda weights, rows: rows @ weights["w"]))(weights, rows)
+    result, _ = program["save_and_load"](exported, weights, rows)
+    assert result.dtype == jnp.bfloat16
+    assert (result == 4).all()
