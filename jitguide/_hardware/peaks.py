@@ -216,7 +216,7 @@ def into_donated(fn: Callable[[Any], Any], source: Any) -> Callable[[], Any]:
 
 
 @cache  # a pass does not compile again what an earlier one has
-def _with_destination(fn: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+def _with_destination(fn: Callable[[Any], Any]) -> Any:
     return jax.jit(lambda source, _: fn(source), donate_argnums=1, keep_unused=True)
 
 

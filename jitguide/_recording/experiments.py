@@ -110,8 +110,8 @@ def fusion(effort: Effort) -> Iterator[Row]:
     x = jax.random.normal(jax.random.key(0), (elements // 1024, 1024))
     copy = copier(x.nbytes)
     for name, fn in _FUSED.items():
-        variants = {"copy": copy, "fused": into_donated(fn, x)}
-        found = compare(variants, baseline="fused", budget=effort.budget, check=None, control=False)
+        both = {"copy": copy, "fused": into_donated(fn, x)}
+        found = compare(both, baseline="fused", budget=effort.budget, check=None, control=False)
         copied = found.speedup("copy")
         yield _ratio("How close to a copy of its bytes?", f"{name}: time ÷ copy", copied, "ratio")
     for name, fn in _FUSED.items():

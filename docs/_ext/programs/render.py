@@ -162,7 +162,9 @@ def earlier(page: Page, kept: Sequence[Statement], target: Sequence[Statement]) 
 
 def _is_foreign(s: Statement) -> bool:
     """Return whether a statement imports another package than Python's own, which come first."""
-    return s.is_import and bool(_imported("\n".join(map(ast.unparse, s.nodes))) - set(sys.stdlib_module_names))
+    return s.is_import and bool(
+        _imported("\n".join(map(ast.unparse, s.nodes))) - set(sys.stdlib_module_names)
+    )
 
 
 def used_imports(prelude: str, code: str) -> str:
