@@ -25,7 +25,7 @@ _SECTIONS = "_static/search/sections.js"
 _LEFT_OUT = ("claims", "five-tutorials", "questions", "what-changed")
 _NAMES = re.compile(r"[A-Za-z_][\w.]*\w")
 _OF_JAX = re.compile(r"^(?:jax|jnp|lax|np|jitguide)\.|[a-z][A-Z]")
-_SHOWN = 88  # letters of a section that an excerpt can show
+_SHOWN = 84  # letters of a section that an excerpt can show
 # What a reader of a page does not read as its text: guesses, most of which are wrong, and titles of other pages.
 _OF_NO_SECTION = {"guide-guesses", "guide-reasons", "error-list"}
 _ENDINGS = [
@@ -89,7 +89,7 @@ def _short(row: list[str]) -> list[str]:
         >>> _short(["p", "", "Page", "", "Call f.", "y = jnp.ones(3)\nraise NoError"])[-2:]
         ['Call f.', 'NoError jnp.ones']
         >>> [len(part) for part in _short(["p", "", "Page", "", "word other " * 99, ""])[-2:]]
-        [87, 0]
+        [81, 0]
     """
     *others, text, code = row
     end = len(text) if len(text) <= _SHOWN else max(text.rfind(" ", 0, _SHOWN), 0)
