@@ -79,10 +79,9 @@ class Page:
             self._ends.append(len(self._usable))
             if not cell.hidden:  # a cell that raises, raises in its last statement
                 self._usable += statements[:-1] if cell.raised else statements
-
-    @functools.cache  # noqa: B019 -- a page lives as long as its programs are made
-    def _dependencies(self, with_history: bool) -> Dependencies:
-        return Dependencies(self._usable, with_history=with_history)
+        self._dependencies = functools.cache(
+            lambda with_history: Dependencies(self._usable, with_history=with_history)
+        )
 
     def _refuse_hidden_names(self) -> None:
         seen: set[str] = set()
