@@ -14,6 +14,7 @@ import difflib
 import hashlib
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -365,7 +366,10 @@ def unpack_recording(session: nox.Session, results: str) -> None:
 
 @nox.session(default=False)
 def bundle(session: nox.Session) -> None:
-    """Make a folder to run on a machine without a network, such as one with a GPU; `-- --wheels` adds all but JAX."""
+    """Make a folder to run on a machine without a network, such as one with a GPU; `-- --wheels` adds all but JAX.
+
+    `-- --wheels 3.12` takes the wheels of that Python, which must be installed here too.
+    """
     folder = ROOT / "build" / "jit-guide"
     shutil.rmtree(folder, ignore_errors=True)
     for name in session.run("git", "ls-files", external=True, silent=True).splitlines():
@@ -373,10 +377,15 @@ def bundle(session: nox.Session) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, target)
     if "--wheels" in session.posargs:
-        session.install("pip")
+        session.install(*group("lock"))
         wheels, needs = folder / "wheels", group("docs", "tests", "ecosystem")
         wheels.mkdir()
-        session.run("python", "-m", "pip", "download", "-q", "-d", str(wheels), "-c", CONSTRAINTS, *needs)
+        version = [word for word in session.posargs if word[0].isdigit()] or [platform.python_version()]
+        session.run(
+            "uv", "run", "-q", "--no-project", "--isolated", "--python", *version, "--with", "pip",
+            "python", "-m", "pip", "download", "-q", "-d", str(wheels), "-c", CONSTRAINTS, *needs,
+            env={"PATH": search_path()},
+        )  # fmt: skip
         for path in (*wheels.glob("jax-*"), *wheels.glob("jaxlib-*")):
             path.unlink()  # that machine's own can use its device
         (wheels / "requirements.txt").write_text("\n".join(needs) + "\n", "utf-8")

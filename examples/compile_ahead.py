@@ -38,8 +38,9 @@ with open(sys.argv[3], "wb") as file:
 
 
 def model(weights, rows):
-    """Return one number for each row."""
-    return jnp.tanh(rows @ weights).sum(axis=1)
+    """Return one number for each row, also on a GPU as exact as NumPy's."""
+    product = jnp.matmul(rows, weights, precision="highest")
+    return jnp.tanh(product).sum(axis=1)
 
 
 def expected(weights, rows):

@@ -33,6 +33,8 @@ NO_FAST_PATH = "JAX does not expose the fast path of this function: a call that 
 _COST = ("flops", "bytes accessed", "transcendentals")
 _MEMORY = ("argument", "output", "temp", "alias")
 _LOOP = re.compile(r"^\s+(?:ROOT )?\S+ = .* while\(", re.MULTILINE)
+# XLA counts the products that oneDNN computes on a CPU, but not those that cuBLAS computes on a GPU.
+_LIBRARY_CALL = re.compile(r'custom_call_target="(?!__onednn)([^"]+)"')
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -193,11 +195,14 @@ def uses_a_key_twice(jaxpr: Any) -> bool | None:
 
 
 @otherwise(dict.fromkeys(_COST))
-def cost_analysis(compiled: Any) -> dict[str, float | None]:
+def cost_analysis(compiled: Any, hlo: str = "") -> dict[str, float | None]:
     """Return what XLA estimates that a compiled function costs; None for what it cannot tell.
 
-    A backend may refuse, or give a list, -1 or NaN. Operations that XLA leaves out are zero.
+    A backend may refuse, or give a list, -1 or NaN. Operations that XLA leaves out are zero. If the optimized HLO calls
+    a library, the counts leave that call out, so they are None.
     """
+    if library_calls(hlo):
+        return dict.fromkeys(_COST)
     found = compiled.cost_analysis()
     found = dict(found[0] if isinstance(found, list | tuple) else found)
     left_out = {"flops": 0, "transcendentals": 0} if found and found.get("flops", 0) >= 0 else {}
@@ -221,3 +226,8 @@ def compiled_text(compiled: Any) -> str:
 def has_loop(hlo: str) -> bool:
     """Return whether an optimized HLO text has a loop, whose body `cost_analysis` counts only once."""
     return _LOOP.search(hlo) is not None
+
+
+def library_calls(hlo: str) -> list[str]:
+    """Return the names of what an optimized HLO text calls outside of it, which `cost_analysis` does not count."""
+    return sorted(set(_LIBRARY_CALL.findall(hlo)))

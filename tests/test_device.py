@@ -198,3 +198,18 @@ def _run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the tool here is a shell script")
+@pytest.mark.parametrize(
+    ("script", "driver"), [("echo 580.159.04", "580.159.04"), ("exit 9", None), ("echo", None)]
+)
+def test_the_driver_of_a_gpu_is_reported(script, driver, tmp_path, monkeypatch):
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    found = {"platform": "gpu", "device_kind": "chip", "device_count": 1, "device_memory": None}
+    monkeypatch.setattr(report_module, "_backend", lambda: found)
+    assert device_report().driver == driver
+    assert ("driver" in repr(device_report())) is bool(driver)

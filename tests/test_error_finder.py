@@ -25,6 +25,10 @@ PAGES = [
     },
 ]
 FRAME = 'Traceback (most recent call last):\n  File "/home/me/train.py", line 7, in step\n    {}\n'
+IN_TORCH = (
+    'Traceback (most recent call last):\n  File "/opt/torch/lib/site-packages/{}", line 7, in f\n    g(x)\n'
+    "ValueError: a"
+)
 FOREIGN = [
     "KeyError: 'loss'",
     FRAME.format("x = d['a']") + "KeyError: 'a'",
@@ -32,6 +36,7 @@ FOREIGN = [
     FRAME.format("import flox") + "ModuleNotFoundError: No module named 'flox'",
     "ValueError: could not convert string to float: 'a'",
     "my loss is too large",
+    IN_TORCH.format("torch/nn/a.py"),
 ]
 
 
@@ -84,6 +89,11 @@ def test_both_find_the_same_in_every_message_of_the_catalogue(v8):
 def test_both_say_that_an_error_is_not_of_jax(v8, text):
     assert in_browser(v8, text) == in_python(text)
     assert in_browser(v8, text)[:2] == [False, True]
+
+
+def test_both_take_a_folder_called_torch_for_no_library(v8):
+    text = IN_TORCH.format("jax/_src/a.py")
+    assert in_browser(v8, text)[:2] == list(in_python(text)[:2]) == [False, False]
 
 
 def test_boxes_cells_and_chains_of_tracebacks_are_read_alike(v8):

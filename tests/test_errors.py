@@ -633,3 +633,18 @@ def test_a_long_word_in_a_message_takes_no_time() -> None:
     words = 'jax.errors.JaxRuntimeError: INTERNAL: stablehlo.constant dense<"0x' + "0A" * 200_000 + '">'
     explain(words)  # without a limit to words it runs into the timeout of the tests
     explain(RuntimeError(words))
+
+
+IN_A_FOLDER = """Traceback (most recent call last):
+  File "/opt/{folder}/train.py", line 3, in <module>
+    jnp.max(jnp.array([]))
+  File "/opt/{folder}/.venv/lib/python3.12/site-packages/{last}", line 9, in f
+    raise ValueError(...)
+ValueError: zero-size array to reduction operation max which has no identity"""
+
+
+@pytest.mark.parametrize("folder", ["torch", "keras/examples", "pandas-notes", "work"])
+def test_a_folder_called_as_another_library_is_not_that_library(folder: str) -> None:
+    found = explain(IN_A_FOLDER.format(folder=folder, last="jax/_src/numpy/reductions.py"))
+    assert found.key == "reduction-of-an-empty-array"
+    assert explain(IN_A_FOLDER.format(folder=folder, last="torch/functional.py")).foreign

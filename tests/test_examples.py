@@ -30,7 +30,7 @@ WRONG = {
 # For each program how to make its check fail: a piece of its text, and what to put in its place.
 SABOTAGE = {
     "bucketed_batches": ("axis=1, where=real)", "axis=1)"),
-    "compile_ahead": ("jnp.tanh(rows @ weights)", "jnp.sin(rows @ weights)"),
+    "compile_ahead": ("jnp.tanh(product)", "jnp.sin(product)"),
     "find_your_recompiles": (", where=real)", ", where=real) + 1"),
     "many_devices": ("on_one = loss(\n", "on_one = 2 * loss(\n"),
     "measure_your_function": ("jax.jit(mine)}", "jax.jit(lambda x: mine(x) + 1)}"),
@@ -228,7 +228,7 @@ def test_the_cache_folder_may_be_given_with_a_tilde(tmp_path):
         USERPROFILE=str(tmp_path),
     )
     assert ran.returncode == 0, ran.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+    assert {path.name for path in tmp_path.iterdir()} <= {"cache", ".nv"}  # the second is CUDA's
     assert f"in {len(list((tmp_path / 'cache').iterdir()))} files" in ran.stdout
 
 

@@ -1,5 +1,6 @@
 """Stored outputs are used until something changes that can change them: code, packages, devices; not the linter."""
 
+import os
 import re
 import sys
 from importlib.metadata import packages_distributions
@@ -133,3 +134,20 @@ def test_a_tool_counts_for_the_pages_that_name_it(install):
 
 def test_the_environment_counts_for_every_page():
     assert {name for name, key in keys("other").items() if key != keys()[name]} == set(PAGES)
+
+
+@pytest.mark.parametrize(
+    ("platform", "workers", "preallocate"), [("cpu", 4, None), ("gpu", 4, "false"), ("tpu", 1, None)]
+)
+def test_pages_share_a_gpu_but_not_a_device_that_one_process_keeps(
+    monkeypatch, platform, workers, preallocate
+):
+    monkeypatch.setattr(build, "devices", lambda: [(platform, "a device")])
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "environ", {})
+    build.share_gpu()
+    assert build.workers() == workers
+    assert os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE") == preallocate
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "true"
+    build.share_gpu()
+    assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "true", "what the user sets stays"

@@ -335,7 +335,7 @@ ROWS = {
     "as_function": rebuilt(_jaxprs.as_function),
 }
 DOCUMENTED = {  # they read nothing, or only what JAX documents
-    "otherwise", "has_tracer", "has_loop", "open_jaxpr", "is_jaxpr", "bodies", "equations", "with_bodies", "constants",
+    "otherwise", "has_tracer", "has_loop", "library_calls", "open_jaxpr", "is_jaxpr", "bodies", "equations", "with_bodies", "constants",
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ ALLOWED = {
     "test_errors.py": "file names, cleaned texts and links: pure functions of text",
     "test_escaping.py": "results of hostile texts are built by hand, because running JAX for each would be slow",
     "test_events.py": "the listener itself, as JAX calls it",
+    "test_gpu_texts.py": "texts of a GPU's programs: pure functions of them",
     "test_history.py": "the model of the caches and the equality of functions: pure; its bounds on memory",
     "test_jax_reads.py": "takes away each private read of JAX in turn",
     "test_jitted.py": "which files are yours: a pure function of a path",

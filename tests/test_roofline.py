@@ -20,7 +20,7 @@ from jitguide import Peaks, Ratio, Roofline, peaks, roofline, watch
 from jitguide._hardware import peaks as peaks_module
 from jitguide._hardware import program_cost
 from jitguide._hardware import roofline as roofline_module
-from jitguide._hardware.peaks import CopyPeak, MatmulPeak, best_seconds, copier, rate
+from jitguide._hardware.peaks import CopyPeak, MatmulPeak, _matmul_peak, best_seconds, copier, rate
 from jitguide._jax import cost_analysis
 
 MIB = 2**20
@@ -75,6 +75,14 @@ def test_the_nearest_working_set_is_chosen_by_ratio() -> None:
 
 def test_a_type_that_was_not_measured_has_no_peak() -> None:
     assert CEILINGS.flops("float64") is None
+
+
+def test_the_highest_precision_is_a_ceiling_of_its_own() -> None:
+    exact = MatmulPeak("float32", 512, 20e9, 20e9, "highest")
+    both = Peaks("gpu", CEILINGS.copies, (exact, *CEILINGS.matmuls))
+    assert both.flops("float32") == CEILINGS.flops("float32")
+    assert "matmul float32, highest precision" in repr(both)
+    assert _matmul_peak("float32", "highest", (8,), 1).name == exact.name
 
 
 def test_the_best_burst_counts_and_waits_once() -> None:

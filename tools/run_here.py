@@ -21,7 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WHEELS, RESULTS, SITE = ROOT / "wheels", ROOT / "build" / "results", ROOT / "build" / "site"
-PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short")
+# Plugins that are installed here may warn, and a warning is an error in these tests: pytest-benchmark does beside xdist.
+PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-q", "--tb=short")
 HOUR = 3600  # seconds: a step that takes longer hangs
 
 
@@ -34,8 +35,9 @@ def steps(name: str) -> Iterator[tuple[str, list[str], tuple[str, ...]]]:
     for example in sorted((ROOT / "examples").glob("*.py")):
         if not example.stem.startswith("test_"):
             yield f"example {example.stem}", [str(example)], ()
-    needed = ("pytest", "hypothesis", "sphinx", "equinox")
-    yield "tests", [*PYTEST, "tests", "jitguide", "--ignore=tests/claims"], needed
+    needed = ("pytest", "hypothesis", "sphinx", "equinox", "xdist")
+    several = ["-n", str(min(8, os.cpu_count() or 1))]
+    yield "tests", [*PYTEST, *several, "tests", "jitguide", "--ignore=tests/claims"], needed
     figures = ["-D", f"guide_machine={name}", "-D", f"guide_figures={RESULTS / 'figures.json'}"]
     build = ["-m", "sphinx", "-b", "html", "-q", "-d", str(ROOT / "build" / "doctrees"), *figures]
     yield "site", [*build, "docs", str(SITE)], ("sphinx", "myst_nb")

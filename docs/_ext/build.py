@@ -18,6 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
 JAX = version("jax")
+_MOST_WORKERS = 8  # each may need some 500 MB, and on a GPU as much of its memory
 PARALLEL_SAFE: ExtensionMetadata = {"parallel_read_safe": True, "parallel_write_safe": True}
 _PROGRAM = """
 import json, jax, jitguide  # which says in one line when JAX is too old
@@ -62,9 +63,15 @@ def options() -> list[str]:
 
 
 def workers() -> int:
-    """Return how many pages or programs run at a time: on an accelerator they would compete for its memory."""
-    on_cpu = all(name == "cpu" for name, _ in devices())
-    return min(2, os.cpu_count() or 1) if on_cpu else 1
+    """Return how many pages or programs run at a time: one per core, and one where a process keeps the device for itself."""
+    shared = all(name in ("cpu", "gpu") for name, _ in devices())
+    return min(_MOST_WORKERS, os.cpu_count() or 1) if shared else 1
+
+
+def share_gpu() -> None:
+    """Let processes that this one starts share a GPU: by default, the first takes most of its memory."""
+    if any(name == "gpu" for name, _ in devices()):
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def processor() -> str:

@@ -48,6 +48,10 @@ OTHER_LIBRARY = re.compile(
     r"\b(?:torch(?:_xla)?|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn|pytensor|aesara)\b"
     r"|\[Op:|PyTorch|TORCH_|\{\{node|flax\.errors\.(?!TraceContext|JaxTransform)"
 )
+# A folder of yours may be called torch, and so may an environment.
+OTHER_FILE = re.compile(
+    r"(?:-packages[/\\]|^)(?:torch(?:_xla)?|tensorflow|keras|numba|pandas|sklearn|pytensor|aesara)[/\\]"
+)
 # Their message is a name that you chose, which may hold "jax".
 NAMES_ONLY = re.compile(
     r"^(?:E\s+)?(?:[\w.]*\.)?(?:KeyError|FileNotFoundError|PermissionError|OSError|ScannerError|ParserError|"

@@ -3,6 +3,8 @@
 import os
 import platform
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -81,6 +83,7 @@ class DeviceReport(_display.Displayed):
         compilation_cache: Whether executables are kept on disk.
         load: Mean number of running processes over the last minute, None where the system does not say.
         problem: A sentence that says why there is no device, None when there is one.
+        driver: Version of NVIDIA's driver as `nvidia-smi` gives it, None without it.
     """
 
     jax: str
@@ -99,6 +102,7 @@ class DeviceReport(_display.Displayed):
     compilation_cache: bool
     load: float | None
     problem: str | None = None
+    driver: str | None = None
 
     def _table(self) -> _display.Table:
         device = f"{self.device_count} × {self.device_kind} ({self.platform})" if self.platform else "none"
@@ -108,6 +112,7 @@ class DeviceReport(_display.Displayed):
             ("Python", self.python),
             ("device", device),
             ("device memory", _display.size(self.device_memory)),
+            *([("driver", self.driver)] if self.driver else []),
             ("processor", self.cpu),
             ("usable cores", str(self.cores)),
             ("64-bit types", "on" if self.x64 else "off"),
@@ -153,6 +158,7 @@ def device_report() -> DeviceReport:
         settings=(*_changed_options(), *_environment(os.environ)),
         compilation_cache=bool(_jax.setting("jax_compilation_cache_dir") and cache_on),
         load=_load(),
+        driver=_driver() if found["platform"] == "gpu" else None,
         **found,
     )
 
@@ -228,3 +234,15 @@ def _load() -> float | None:
         return round(os.getloadavg()[0], 2)
     except (AttributeError, OSError):  # not on Windows
         return None
+
+
+def _driver() -> str | None:
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return None
+    command = [tool, "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.partition("\n")[0].strip() or None

@@ -21,7 +21,8 @@ _CPU_ARRAYS = (_MIB, 4 * _MIB, 16 * _MIB, 64 * _MIB)
 _ACCELERATOR_ARRAYS = (*_CPU_ARRAYS, 256 * _MIB, 1024 * _MIB)
 _MATMUL_SIZES = (256, 512, 1024, 2048)
 _ACCELERATOR_MATMUL_SIZES = (1024, 2048, 4096, 8192)
-_MATMUL_TYPES = ("float32", "bfloat16")
+_MATMULS = (("float32", None), ("bfloat16", None))
+_ACCELERATOR_MATMULS = (*_MATMULS, ("float32", "highest"))  # on a CPU, both precisions are the same
 # A ceiling is the best of short bursts: other programs only ever make a burst slower, and on a shared machine
 # the median was half of the best.
 _BURST_SECONDS = 0.01
@@ -57,12 +58,19 @@ class MatmulPeak(_display.AsData):
         size: Rows of the matrix with which it was reached.
         flops_per_second: Additions and multiplications per second, 2 × size³ for a product.
         lowest: The same in the slowest of several passes.
+        precision: "highest", or None for the default, at which a GPU may round float32 to TF32.
     """
 
     dtype: str
     size: int
     flops_per_second: float
     lowest: float
+    precision: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The type, and the precision if it is not the default."""
+        return f"{self.dtype}, {self.precision} precision" if self.precision else self.dtype
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,7 +80,7 @@ class Peaks(_display.Displayed, _display.AsData):
     Attributes:
         device: What the backend calls the device.
         copies: One `CopyPeak` per working set, smallest first.
-        matmuls: One `MatmulPeak` per type.
+        matmuls: One `MatmulPeak` per type at the default precision; on an accelerator also float32 at the highest.
     """
 
     device: str
@@ -84,8 +92,9 @@ class Peaks(_display.Displayed, _display.AsData):
         return min(self.copies, key=lambda c: abs(math.log(c.working_set / max(working_set, 1))))
 
     def flops(self, dtype: str) -> MatmulPeak | None:
-        """Return the peak for elements of type `dtype`, or None if that type was not measured."""
-        return next((m for m in self.matmuls if m.dtype == dtype), None)
+        """Return the peak for elements of type `dtype` at the default precision, or None if it was not measured."""
+        known = (m for m in self.matmuls if m.precision is None)
+        return next((m for m in known if m.dtype == dtype), None)
 
     def _table(self) -> _display.Table:
         copies = [
@@ -93,7 +102,7 @@ class Peaks(_display.Displayed, _display.AsData):
             for c in self.copies
         ]
         matmuls = [
-            (f"matmul {m.dtype}", f"{m.size} × {m.size}", rates(m.lowest, m.flops_per_second, "FLOP/s"))
+            (f"matmul {m.name}", f"{m.size} × {m.size}", rates(m.lowest, m.flops_per_second, "FLOP/s"))
             for m in self.matmuls
         ]
         title = f"Best of short bursts on {self.device}, lowest and highest of {_PASSES} passes"
@@ -173,10 +182,11 @@ def _measure(device: Any, quick: bool) -> Peaks:
     with jax.default_device(device):
         arrays = _CPU_ARRAYS if on_cpu else [n for n in _ACCELERATOR_ARRAYS if _fits(n, device)]
         sizes = _MATMUL_SIZES if on_cpu else _ACCELERATOR_MATMUL_SIZES
+        products = _MATMULS if on_cpu else _ACCELERATOR_MATMULS
         passes = [
             (
                 [_copy_peak(n, bursts) for n in arrays],
-                [_matmul_peak(dtype, sizes, bursts) for dtype in _MATMUL_TYPES],
+                [_matmul_peak(*product, sizes, bursts) for product in products],
             )
             for _ in range(_PASSES)
         ]
@@ -228,18 +238,26 @@ def _squared(matrix: Any) -> Any:
     return matrix @ matrix
 
 
+def _squared_exactly(matrix: Any) -> Any:
+    return jnp.matmul(matrix, matrix, precision="highest")
+
+
 def _copy_peak(nbytes: int, bursts: int) -> CopyPeak:
     steps = (copier(nbytes), into_donated(_scaled, jnp.ones(nbytes // 4, "float32")))
     best = min(best_seconds(step, bursts) for step in steps)
     return CopyPeak(2 * nbytes, 2 * nbytes / best, 2 * nbytes / best)
 
 
-def _matmul_peak(dtype: str, sizes: tuple[int, ...], bursts: int) -> MatmulPeak:
-    found = MatmulPeak(dtype, sizes[0], 0.0, 0.0)
+def _matmul_peak(dtype: str, precision: str | None, sizes: tuple[int, ...], bursts: int) -> MatmulPeak:
+    found = MatmulPeak(dtype, sizes[0], 0.0, 0.0, precision)
+    product = _squared if precision is None else _squared_exactly
     for size in sizes:
-        seconds = best_seconds(into_donated(_squared, jnp.ones((size, size), dtype)), bursts)
+        # Random numbers: with equal ones, a GPU needs less power and runs faster than it does on yours.
+        matrix = jax.random.normal(jax.random.key(0), (size, size), dtype)
+        seconds = best_seconds(into_donated(product, matrix), bursts)
         reached = 2 * size**3 / seconds
-        found = max(found, MatmulPeak(dtype, size, reached, reached), key=lambda m: m.flops_per_second)
+        peak = MatmulPeak(dtype, size, reached, reached, precision)
+        found = max(found, peak, key=lambda m: m.flops_per_second)
         if 8 * seconds > _LONGEST_CALL:  # the next one has twice the rows
             break
     return found

@@ -1,15 +1,12 @@
 """The device of a compiled function, and the bytes of its arguments and results."""
 
 import math
-import re
 from typing import Any
 
 import jax
 
-from jitguide._jax import has_loop
+from jitguide._jax import has_loop, library_calls
 
-# The names of calls that XLA itself puts in the place of products and convolutions begin so, and it counts them.
-_UNCOUNTED = re.compile(r'custom_call_target="(?!__)([^"]+)"')
 # Below this many calls that do nothing, the cost of the call is a good part of the time.
 _FEW_CALLS = 20
 
@@ -21,7 +18,7 @@ def why_no_ceiling(hlo: str, seconds: float, nothing: float) -> str:
     """
     if seconds < _FEW_CALLS * nothing:
         return f"call overhead: under {_FEW_CALLS} empty calls"
-    if targets := sorted(set(_UNCOUNTED.findall(hlo))):
+    if targets := library_calls(hlo):
         return f"not known: XLA does not count {targets[0]}"
     return "not known: XLA counts the loop once" if has_loop(hlo) else ""
 

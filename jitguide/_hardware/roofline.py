@@ -169,7 +169,8 @@ def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roo
         copy, ceilings = copier(moved // 2, device), peaks()
     variants = {"function": lambda pair: jitted(*pair[0], **pair[1]), "copy": lambda _: copy()}
     seconds, ratio, notes = _timed(variants, (args, kwargs), donates_any(lowered.args_info))
-    cost, hlo = cost_analysis(compiled), compiled_text(compiled)
+    hlo = compiled_text(compiled)
+    cost = cost_analysis(compiled, hlo)
     found = Roofline(
         copy_ratio=ratio,
         seconds=seconds,

@@ -197,13 +197,14 @@ def ceilings(effort: Effort) -> Iterator[Row]:
         what = f"copy, {copy.working_set // 2**20} MiB read and written"
         yield Row(group, what, "B/s", copy.bytes_per_second, copy.lowest, copy.bytes_per_second)
     for product in found.matmuls:
-        what = f"matrix product, {product.dtype}"
+        what = f"matrix product, {product.name}"
         yield Row(group, what, "FLOP/s", product.flops_per_second, product.lowest, product.flops_per_second)
 
 
 def precision(effort: Effort) -> Iterator[Row]:
     """Compare matrix products at the default and at the highest precision: time and error."""
-    a = jax.random.normal(jax.random.key(1), (1024, 1024))
+    rows = 1024 if jax.default_backend() == "cpu" else 4096
+    a = jax.random.normal(jax.random.key(1), (rows, rows))
     products = {name: jax.jit(partial(jnp.matmul, precision=name)) for name in ("default", "highest")}
     exact = np.asarray(a, np.float64) @ np.asarray(a, np.float64)
     group = "What does full float32 precision cost?"

@@ -38,18 +38,19 @@ def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     program = _tagged(jitted, traced, args, kwargs) or _plain(traced)
     compiled = _compile(program.lowered)
     shown = source.Shown(source.code_of(fn), program.nodes)
-    found = _link(program, _jax.compiled_text(compiled), shown)
+    hlo = _jax.compiled_text(compiled)
+    found = _link(program, hlo, shown)
     return Stages(
         name=compiled_info.name_of(traced, fn),
         **{name: _stage(name, rows, shown) for name, rows in found.lines.items()},
         equations=outcomes.equations(program.nodes, shown.origin, found.lowered, found.places, found.known),
         fusions=outcomes.fusions(found.module, shown.lines_of),
         operations=_operations(program.nodes, found),
-        cost=_jax.cost_analysis(compiled),
+        cost=_jax.cost_analysis(compiled, hlo),
         memory=_jax.memory_analysis(compiled),
         constants=compiled_info.constants(traced.jaxpr),
         donated=compiled_info.donated(traced),
-        notes=(*_banners(program, found), *compiled_info.notes(found.loops, shown, found.devices)),
+        notes=(*_banners(program, found), *compiled_info.notes(found.loops, hlo, shown, found.devices)),
     )
 
 

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from jitguide import _jaxprs
+from jitguide._jax import library_calls
 from jitguide._stages.model import Constant
 from jitguide._stages.source import Shown
 
@@ -37,10 +38,12 @@ def donated(traced: Any) -> tuple[str, ...]:
     return tuple(n for n, leaf in zip(names, leaves, strict=True) if getattr(leaf, "donated", False))
 
 
-def notes(loops: bool, shown: Shown, devices: int) -> list[str]:
+def notes(loops: bool, hlo: str, shown: Shown, devices: int) -> list[str]:
     """Return the notes needed to read the result rightly."""
     found = []
-    if loops:
+    if calls := library_calls(hlo):
+        found.append(f"Flops and bytes are not available: XLA does not count {', '.join(calls)}.")
+    elif loops:
         found.append("Flops and bytes count the body of a loop once, not once per step.")
     if devices > 1:
         found.append(f"Cost and memory are those of one of the {devices} devices.")

@@ -203,4 +203,4 @@ def test_export_refuses_unknown_custom_calls():
     with pytest.raises(ValueError, match="custom call"):
         export.export(kernel)(SHAPE)
     allowed = [export.DisabledSafetyCheck.custom_call("my_kernel")]
-    assert export.export(kernel, disabled_checks=allowed)(SHAPE).platforms == ("cpu",)
+    assert "my_kernel" in str(export.export(kernel, disabled_checks=allowed)(SHAPE).mlir_module())

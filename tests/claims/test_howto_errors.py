@@ -190,7 +190,7 @@ def test_multiply_and_add_may_round_once():
 
 @pytest.mark.claim(
     "rounding-shrinks-in-float64",
-    "The difference between jitted and eager shrinks with the digits: in `float64` it is millions of times smaller than in `float32`.",
+    "The difference between jitted and eager shrinks with the digits: in `float64` it is at least a million times smaller than in `float32`.",
 )
 def test_rounding_shrinks_in_float64():
     def difference(dtype):
@@ -200,7 +200,7 @@ def test_rounding_shrinks_in_float64():
     single = difference("float32")
     with jax.enable_x64(True):
         double = difference("float64")
-    assert 0 < double < 1e-6 * single
+    assert double <= 1e-6 * single
 
 
 @pytest.mark.platform("cpu")
@@ -688,9 +688,10 @@ def test_callback_error_reaches_the_caller():
         f(jnp.float32(-1.0)).block_until_ready()
 
 
+@pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "callback-error-on-the-fast-path-is-a-value-error",
-    "After a good call of a program with a `jax.pure_callback`, an exception raised in the callback of a "
+    "On a CPU, after a good call of a program with a `jax.pure_callback`, an exception raised in the callback of a "
     "later call arrives as a `ValueError` that is not a `JaxRuntimeError`.",
 )
 def test_callback_error_on_the_fast_path_is_a_value_error():

@@ -37,6 +37,7 @@ _reader: ContextVar[Callable[[str], nbformat.NotebookNode]] = ContextVar("reader
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the extension with Sphinx."""
     try:
+        build.share_gpu()
         digest = fingerprint.digest()
     except RuntimeError as error:
         raise ExtensionError(str(error)) from None
@@ -133,8 +134,8 @@ class _Execution:
         expected = {page: self._expect(page, notebook) for page, (notebook, _) in jobs.items()}
         self._progress = Progress(expected)
         self._kernels = kernels.Kernels(build.workers(), app.config.guide_machine)
-        # More pages than cores: while some wait to measure, others fill the cores. An accelerator takes one page.
-        with ThreadPoolExecutor(3 * build.workers() if build.workers() > 1 else 1) as pool:
+        # More pages than workers: while some wait to measure, others fill the cores.
+        with ThreadPoolExecutor(build.workers() + 4 if build.workers() > 1 else 1) as pool:
             try:
                 order = sorted(jobs, key=lambda page: -sum(expected[page]))
                 list(pool.map(lambda page: self._execute(page, *jobs[page]), order))

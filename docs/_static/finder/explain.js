@@ -75,7 +75,8 @@ const GuideErrors = (() => {
   function isForeign(evidence, files, inJax) {
     const classes = [...evidence.classes];
     if (classes.some((c) => /^(Tracer|Concretization|UnexpectedTracer)/.test(c))) return false;
-    const other = [evidence.message, ...files.slice(-1)].some((text) => has("OTHER_LIBRARY", text));
+    const inOtherFile = files.length > 0 && has("OTHER_FILE", last(files));
+    const other = inOtherFile || has("OTHER_LIBRARY", evidence.message);
     if (other && !evidence.message.includes("jax")) return true;
     const inJaxFile = files.length > 0 && has("IN_JAX", last(files));
     if (has("NAMES_ONLY", evidence.message) && !inJaxFile) return true;
