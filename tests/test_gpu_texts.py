@@ -8,7 +8,9 @@ from jitguide._hardware.program_cost import why_no_ceiling
 from jitguide._jax import cost_analysis, has_loop, library_calls
 from jitguide._stages.hlo import Module, ordered
 
-TEXTS = {path.stem: path.read_text("utf-8") for path in (Path(__file__).parent / "recorded").glob("h200_*.hlo")}
+TEXTS = {
+    path.stem: path.read_text("utf-8") for path in (Path(__file__).parent / "recorded").glob("h200_*.hlo")
+}
 SOFTMAX, SCAN, CHOLESKY = (TEXTS[f"h200_{name}"] for name in ("softmax", "products_in_a_scan", "cholesky"))
 CUBLAS = "__cublas$lt$matmul"
 

@@ -242,7 +242,7 @@ def _driver() -> str | None:
         return None
     command = [tool, "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 -- a fixed command
     except (OSError, subprocess.SubprocessError):
         return None
     return found.stdout.partition("\n")[0].strip() or None

@@ -217,7 +217,7 @@ def test_unused_arguments_are_dropped():
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "loop-invariant-work-leaves-the-loop",
-    "Elementwise work in the body of a loop primitive that is the same in each iteration, such as "
+    "On a CPU, elementwise work in the body of a loop primitive that is the same in each iteration, such as "
     "`jnp.sin(w)`, is moved out of the loop by the compiler.",
     seeds="S002-98",
 )

@@ -161,7 +161,7 @@ def _bend(x):
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "compiled-code-may-round-differently",
-    "The same float operations may round differently jitted than one by one: the results agree within a few units of the last digit, and not bit for bit.",
+    "On a CPU, the same float operations may round differently jitted than one by one: the results agree within a few units of the last digit, and not bit for bit.",
 )
 def test_compiled_code_may_round_differently():
     x = jnp.asarray(np.random.default_rng(0).normal(size=10_000), jnp.float32)
@@ -179,7 +179,7 @@ def test_wrong_twin_compiled_code_rounds_as_eager_code():
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "multiply-and-add-may-round-once",
-    "A product and a sum in one compiled function may be rounded once, as one fused operation, where one-by-one operations round twice.",
+    "On a CPU, a product and a sum in one compiled function may be rounded once, as one fused operation, where one-by-one operations round twice.",
 )
 def test_multiply_and_add_may_round_once():
     x, y, z = (np.random.default_rng(i).normal(size=10_000).astype(np.float32) for i in range(3))
@@ -206,7 +206,7 @@ def test_rounding_shrinks_in_float64():
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "chaotic-loops-drift-apart",
-    "A chaotic recurrence starts alike in an eager Python loop and in `lax.scan`, whose body is compiled, and ends elsewhere.",
+    "On a CPU, a chaotic recurrence starts alike in an eager Python loop and in `lax.scan`, whose body is compiled, and ends elsewhere.",
 )
 def test_chaotic_loops_drift_apart():
     def step(state):

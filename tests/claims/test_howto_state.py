@@ -66,7 +66,7 @@ def test_debug_print_needs_a_field_for_each_value():
 @pytest.mark.measured("how soon the program runs after the call has returned")
 @pytest.mark.claim(
     "debug-print-may-come-after-the-call",
-    "A call whose input is still being computed returns before its debug print has run; "
+    "On a CPU, a call whose input is still being computed returns before its debug print has run; "
     "`jax.effects_barrier()` waits for it.",
 )
 def test_debug_print_may_come_after_the_call():

@@ -156,7 +156,7 @@ def test_device_put_in_a_jaxpr_names_its_device(facts):
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "memory-error-counts-all-temporaries",
-    "The number of bytes in an out-of-memory error can be that of the temporary arrays of a function "
+    "On a CPU, the number of bytes in an out-of-memory error can be that of the temporary arrays of a function "
     "together, which `memory_analysis` gives in advance.",
 )
 def test_memory_error_counts_all_temporaries():

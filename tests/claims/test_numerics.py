@@ -42,7 +42,7 @@ def test_wrong_twin_equal_squares_cancel_under_jit():
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "debug-nans-finds-no-nan-without-jit",
-    "If a `nan` appears under jit and not without it, `debug_nans` raises `FloatingPointError` and says that the "
+    "On a CPU, if a `nan` appears under jit and not without it, `debug_nans` raises `FloatingPointError` and says that the "
     "de-optimized function did not produce it.",
 )
 def test_debug_nans_finds_no_nan_without_jit():

@@ -127,7 +127,7 @@ def test_gradient_has_the_type_of_its_argument(shape, jit):
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "division-by-a-constant-may-differ-in-the-last-bit",
-    "Under jit, `0.1e9 / 1e9` is just below the `float32` number 0.1, and without jit it is equal to it: XLA may "
+    "On a CPU under jit, `0.1e9 / 1e9` is just below the `float32` number 0.1, and without jit it is equal to it: XLA may "
     "multiply by the reciprocal of a constant.",
 )
 def test_division_by_a_constant_may_differ_in_the_last_bit():
