@@ -21,8 +21,11 @@ _CPU_ARRAYS = (_MIB, 4 * _MIB, 16 * _MIB, 64 * _MIB)
 _ACCELERATOR_ARRAYS = (*_CPU_ARRAYS, 256 * _MIB, 1024 * _MIB)
 _MATMUL_SIZES = (256, 512, 1024, 2048)
 _ACCELERATOR_MATMUL_SIZES = (1024, 2048, 4096, 8192)
-_MATMULS = (("float32", None), ("bfloat16", None))
-_ACCELERATOR_MATMULS = (*_MATMULS, ("float32", "highest"))  # on a CPU, both precisions are the same
+_MATMULS: tuple[tuple[str, str | None], ...] = (("float32", None), ("bfloat16", None))
+_ACCELERATOR_MATMULS: tuple[tuple[str, str | None], ...] = (
+    *_MATMULS,
+    ("float32", "highest"),
+)  # on a CPU, both precisions are the same
 # A ceiling is the best of short bursts: other programs only ever make a burst slower, and on a shared machine
 # the median was half of the best.
 _BURST_SECONDS = 0.01
