@@ -21,11 +21,8 @@ _CPU_ARRAYS = (_MIB, 4 * _MIB, 16 * _MIB, 64 * _MIB)
 _ACCELERATOR_ARRAYS = (*_CPU_ARRAYS, 256 * _MIB, 1024 * _MIB)
 _MATMUL_SIZES = (256, 512, 1024, 2048)
 _ACCELERATOR_MATMUL_SIZES = (1024, 2048, 4096, 8192)
-_MATMULS: tuple[tuple[str, str | None], ...] = (("float32", None), ("bfloat16", None))
-_ACCELERATOR_MATMULS: tuple[tuple[str, str | None], ...] = (
-    *_MATMULS,
-    ("float32", "highest"),
-)  # on a CPU, both precisions are the same
+# Types and precisions; the last is left out on a CPU, where both precisions are the same.
+_MATMULS: tuple[tuple[str, str | None], ...] = (("float32", None), ("bfloat16", None), ("float32", "highest"))
 # A ceiling is the best of short bursts: other programs only ever make a burst slower, and on a shared machine
 # the median was half of the best.
 _BURST_SECONDS = 0.01
@@ -185,7 +182,7 @@ def _measure(device: Any, quick: bool) -> Peaks:
     with jax.default_device(device):
         arrays = _CPU_ARRAYS if on_cpu else [n for n in _ACCELERATOR_ARRAYS if _fits(n, device)]
         sizes = _MATMUL_SIZES if on_cpu else _ACCELERATOR_MATMUL_SIZES
-        products = _MATMULS if on_cpu else _ACCELERATOR_MATMULS
+        products = _MATMULS[:2] if on_cpu else _MATMULS
         passes = [
             (
                 [_copy_peak(n, bursts) for n in arrays],
@@ -241,10 +238,6 @@ def _squared(matrix: Any) -> Any:
     return matrix @ matrix
 
 
-def _squared_exactly(matrix: Any) -> Any:
-    return jnp.matmul(matrix, matrix, precision="highest")
-
-
 def _copy_peak(nbytes: int, bursts: int) -> CopyPeak:
     steps = (copier(nbytes), into_donated(_scaled, jnp.ones(nbytes // 4, "float32")))
     best = min(best_seconds(step, bursts) for step in steps)
@@ -253,11 +246,12 @@ def _copy_peak(nbytes: int, bursts: int) -> CopyPeak:
 
 def _matmul_peak(dtype: str, precision: str | None, sizes: tuple[int, ...], bursts: int) -> MatmulPeak:
     found = MatmulPeak(dtype, sizes[0], 0.0, 0.0, precision)
-    product = _squared if precision is None else _squared_exactly
+    default = jax.config.jax_default_matmul_precision
     for size in sizes:
         # Random numbers: with equal ones, a GPU needs less power and runs faster than it does on yours.
         matrix = jax.random.normal(jax.random.key(0), (size, size), dtype)
-        seconds = best_seconds(into_donated(product, matrix), bursts)
+        with jax.default_matmul_precision(precision or default):
+            seconds = best_seconds(into_donated(_squared, matrix), bursts)
         reached = 2 * size**3 / seconds
         peak = MatmulPeak(dtype, size, reached, reached, precision)
         found = max(found, peak, key=lambda m: m.flops_per_second)
