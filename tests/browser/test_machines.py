@@ -36,7 +36,9 @@ def test_a_proof_names_the_devices_on_which_it_was_seen(visit):
         page.locator("a.claim-link:visible").first.click()
         chips = page.locator("aside.proof .proof-verdicts li")
         expect(chips.filter(has_text="on one CPU device")).to_have_count(1)
-        expect(page.locator("aside.proof .proof-seen").first).to_contain_text("on one CPU device and 8 CPU devices")
+        expect(page.locator("aside.proof .proof-seen").first).to_contain_text(
+            "on one CPU device and 8 CPU devices"
+        )
 
 
 def test_the_claims_are_filtered_by_devices(visit):
