@@ -9,6 +9,7 @@ import platform
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import jax
@@ -17,6 +18,7 @@ import pytest
 
 from jitguide import device_report
 from jitguide._hardware import device_report as report_module
+from jitguide._timing import gpu_clock
 
 
 def test_the_report_names_the_versions_in_use() -> None:
@@ -213,3 +215,38 @@ def test_the_driver_of_a_gpu_is_reported(script, driver, tmp_path, monkeypatch):
     monkeypatch.setattr(report_module, "_backend", lambda: found)
     assert device_report().driver == driver
     assert ("driver" in repr(device_report())) is bool(driver)
+
+
+def test_the_clock_of_a_gpu_is_read_from_the_drivers_library(monkeypatch):
+    """NVIDIA's library, played by one that knows two GPUs."""
+    gpu_clock._gpu.cache_clear()
+    monkeypatch.setattr(gpu_clock.ctypes, "CDLL", lambda _: types.SimpleNamespace())
+    assert gpu_clock.megahertz() is None, "another library of that name"
+
+    def by_index(index, device):
+        device._obj.value = 100 + index
+        return 0
+
+    def by_name(name, device):
+        device._obj.value = {b"GPU-b": 101}.get(name)
+        return 0 if device._obj.value else 2
+
+    def clock(device, kind, found):
+        found._obj.value = {100: 1410, 101: 1980}.get(device.value, 0)
+        return int(found._obj.value == 0)
+
+    library = types.SimpleNamespace(
+        nvmlInit_v2=lambda: 0,
+        nvmlDeviceGetHandleByIndex_v2=by_index,
+        nvmlDeviceGetHandleByUUID=by_name,
+        nvmlDeviceGetClockInfo=clock,
+    )
+    monkeypatch.setattr(gpu_clock.ctypes, "CDLL", lambda _: library)
+    for visible, found in ((None, 1410), ("1,0", 1980), ("GPU-b", 1980), ("GPU-c", None)):
+        gpu_clock._gpu.cache_clear()
+        if visible:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        else:
+            monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        assert gpu_clock.megahertz() == found
+    gpu_clock._gpu.cache_clear()

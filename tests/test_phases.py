@@ -45,6 +45,27 @@ def test_every_step_is_paid_again_for_a_function_that_has_been_called():
         assert done == ["trace", "lower", "compile"]
 
 
+def test_on_a_gpu_a_long_compile_is_repeated_without_autotuning(monkeypatch):
+    """The CPU's compiler takes the option too."""
+    assert phases(wave, jnp.ones(3)).notes == ()
+    monkeypatch.setattr("jitguide._timing.first_call._LONG_COMPILE", 0)
+    assert phases(wave, jnp.ones(3)).notes == ()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    (note,) = phases(wave, jnp.ones(3)).notes
+    assert note.startswith("Compiled again without autotuning (`xla_gpu_autotune_level=0`): ")
+    monkeypatch.setattr(jax.stages.Lowered, "compile", refuse_options(jax.stages.Lowered.compile))
+    assert phases(wave, jnp.ones(3)).notes == ()
+
+
+def refuse_options(original):
+    def compile_without(self, compiler_options=None):
+        if compiler_options:
+            raise RuntimeError("No such compile option")
+        return original(self)
+
+    return compile_without
+
+
 def test_static_arguments_of_a_jitted_function_stay_static():
     by_place = jax.jit(wave, static_argnums=1)
     by_name = jax.jit(lambda x, *, shape: x.reshape(shape), static_argnames="shape")

@@ -27,7 +27,7 @@ def test_a_step_that_hangs_is_ended(monkeypatch, tmp_path):
 
 def test_the_steps_name_what_is_there():
     names = {name: arguments for name, arguments, _ in run_here.steps("a laptop")}
-    assert list(names)[:3] == ["report", "recording", "claims"]
+    assert list(names)[:3] == ["report", "recording", "tests"]
     assert "a laptop" in names["recording"]
     assert {f"example {path.stem}" for path in (run_here.ROOT / "examples").glob("[!t]*.py")} <= set(names)
 

@@ -15,7 +15,7 @@ import pytest
 
 from jitguide import Comparison, Ratio, Timing, compare, watch
 from jitguide._timing import engine, system_load
-from jitguide._timing.comparison import copy_notes
+from jitguide._timing.comparison import clock_notes, copy_notes
 from jitguide._timing.engine import BLOCK, CAP, FEWEST_ROUNDS, ROUNDS, SOONEST, Bench, Measured
 from jitguide._timing.statistics import paired_ratio
 from jitguide._timing.system_load import Busy
@@ -737,6 +737,61 @@ def test_calling_it_inside_a_trace_is_refused(transform):
 
 
 # The views, of a comparison made by hand.
+
+
+def test_the_warm_up_goes_on_while_the_clock_of_a_gpu_rises():
+    machine = Machine()
+    clocks = iter([300, 900, 1900, 1910, 1905, 1700])
+    bench = machine.bench(machine.function(1e-3))
+    bench.megahertz = lambda: next(clocks)
+    measured = measure(bench)
+    assert measured.megahertz == [1905, 1700], "three warm-ups, then once before and once after the rounds"
+
+
+def test_a_clock_that_rises_without_end_does_not_keep_the_warm_up():
+    machine, reading = Machine(), iter(range(1, 10**6))
+    bench = machine.bench(machine.function(1e-3))
+    bench.megahertz = lambda: 2 ** min(next(reading), 1000)
+    measure(bench)
+    assert machine.now < engine.SETTLED_AFTER + 1
+
+
+def test_a_clock_that_changed_is_told():
+    assert clock_notes(()) == clock_notes((1980, 1850)) == []
+    (note,) = clock_notes((1980, 1410))
+    assert note.startswith("The GPU's clock went from 1980 to 1410 MHz: ")
+
+
+def test_calls_without_a_wait_between_are_timed_and_told():
+    """Results of the first are late, those of the second are there at once."""
+
+    class Late:
+        def block_until_ready(self):
+            time.sleep(2e-4)
+
+    def now(x):
+        end = time.perf_counter() + 1e-4
+        while time.perf_counter() < end:
+            pass
+        return x
+
+    result = compare({"late": lambda x: Late(), "now": now}, jnp.ones(3), budget=0.05, check=None)
+    assert result["late"].queued < result["late"].median / 2
+    assert result["now"].queued > 5e-5
+    (note,) = (
+        note for note in result.notes if note.startswith("With one wait after many calls, 'late' takes ")
+    )
+    assert "'now'" not in note
+    assert result.to_dict()["records"][0]["queued"] == result["late"].queued
+
+
+def test_long_calls_and_those_that_need_much_memory_are_not_queued():
+    big = jax.ShapeDtypeStruct((2**24,), "float32")
+    setup = lambda: jnp.ones(big.shape)  # noqa: E731
+    slow = lambda x: time.sleep(2e-3) or x  # noqa: E731
+    assert compare({"f": slow}, jnp.ones(3), budget=0.02)["f"].queued is None
+    assert compare({"f": lambda x: x}, setup=setup, budget=0.02)["f"].queued is None
+    assert compare({"f": lambda x: [object()]}, jnp.ones(3), budget=0.02, check=None)["f"].queued is None
 
 
 def by_hand(**changes):

@@ -16,31 +16,44 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WHEELS, RESULTS, SITE = ROOT / "wheels", ROOT / "build" / "results", ROOT / "build" / "site"
 # Plugins that are installed here may warn, and a warning is an error in these tests: pytest-benchmark does beside xdist.
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-q", "--tb=short")
+CORES = os.cpu_count() or 1
 HOUR = 3600  # seconds: a step that takes longer hangs
 
 
-def steps(name: str) -> Iterator[tuple[str, list[str], tuple[str, ...]]]:
-    """Yield what each step is called, its arguments for Python, and the modules that it needs beside JAX."""
+Step = tuple[
+    str, list[str], tuple[str, ...]
+]  # its name, arguments for Python, modules that it needs beside JAX
+
+
+def steps(name: str) -> Iterator[Step]:
+    """Yield all steps; those of the tests may run beside each other, the others measure."""
     yield "report", ["-m", "jitguide", "report"], ()
     yield "recording", ["-m", "jitguide", "record", str(RESULTS / "machine.json"), "--name", name], ()
+    yield from tests()
+    figures = ["-D", f"guide_machine={name}", "-D", f"guide_figures={RESULTS / 'figures.json'}"]
+    build = ["-m", "sphinx", "-b", "html", "-q", "-d", str(ROOT / "build" / "doctrees"), *figures]
+    yield "site", [*build, "docs", str(SITE)], ("sphinx", "myst_nb")
+
+
+def tests() -> Iterator[Step]:
+    """Yield the steps that only pass or fail, the longest first."""
+    needed = ("pytest", "hypothesis", "sphinx", "equinox", "xdist")
+    several = ["-n", str(min(12, CORES))]
+    yield "tests", [*PYTEST, *several, "tests", "jitguide", "--ignore=tests/claims"], needed
     verdicts = ["--record", str(RESULTS / "claims.json")]
     yield "claims", [*PYTEST, "tests/claims", "-c", "tests/claims/pytest.ini", *verdicts], ("pytest",)
     for example in sorted((ROOT / "examples").glob("*.py")):
         if not example.stem.startswith("test_"):
             yield f"example {example.stem}", [str(example)], ()
-    needed = ("pytest", "hypothesis", "sphinx", "equinox", "xdist")
-    several = ["-n", str(min(8, os.cpu_count() or 1))]
-    yield "tests", [*PYTEST, *several, "tests", "jitguide", "--ignore=tests/claims"], needed
-    figures = ["-D", f"guide_machine={name}", "-D", f"guide_figures={RESULTS / 'figures.json'}"]
-    build = ["-m", "sphinx", "-b", "html", "-q", "-d", str(ROOT / "build" / "doctrees"), *figures]
-    yield "site", [*build, "docs", str(SITE)], ("sphinx", "myst_nb")
 
 
 def install_wheels() -> None:
@@ -92,6 +105,12 @@ def run(name: str, arguments: list[str], needed: tuple[str, ...]) -> str:
     )
 
 
+def groups(all_steps: Sequence[Step]) -> list[list[Step]]:
+    """Return the steps in groups, one after the other; what measures is a group of its own."""
+    beside = {name for name, *_ in tests()}
+    return [list(some) for _, some in groupby(all_steps, lambda step: step[0] in beside or step[0])]
+
+
 def main() -> int:
     """Run the steps and pack what they gave; return 1 without JAX, and where a step did not pass."""
     if importlib.util.find_spec("jax") is None:
@@ -101,13 +120,16 @@ def main() -> int:
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir(parents=True)
     failed = []
-    for name, arguments, needed in steps(sys.argv[1] if len(sys.argv) > 1 else "this machine"):
-        print(f"{name} ...", end=" ", flush=True)
-        said = run(name, arguments, needed)
-        print(said, flush=True)
-        failed += [name] if said.startswith(("exit code", "did not end")) else []
-        with (RESULTS / "summary.txt").open("a", encoding="utf-8") as summary:
-            summary.write(f"{name}: {said}\n")
+    for group in groups([*steps(sys.argv[1] if len(sys.argv) > 1 else "this machine")]):
+        print(f"running: {', '.join(name for name, *_ in group)}", flush=True)
+        with ThreadPoolExecutor(max(1, CORES // 4)) as pool:
+            running = {pool.submit(run, *step): step[0] for step in group}
+            for done in as_completed(running):
+                line = f"{running[done]}: {done.result()}"
+                print(f"  {line}", flush=True)
+                failed += [running[done]] if done.result().startswith(("exit code", "did not end")) else []
+                with (RESULTS / "summary.txt").open("a", encoding="utf-8") as summary:
+                    summary.write(f"{line}\n")
     for folder in (RESULTS, SITE):
         if folder.is_dir():
             print("packed:", shutil.make_archive(str(ROOT / folder.name), "zip", folder))

@@ -7,6 +7,7 @@ from jitguide._arguments import refuse_tracing
 from jitguide._hardware.device_report import device_report
 from jitguide._recording.experiments import EXPERIMENTS, QUICK, THOROUGH
 from jitguide._recording.recording import Recording
+from jitguide._timing.gpu_clock import megahertz
 
 
 def record(*, name: str = "here", quick: bool = False) -> Recording:
@@ -40,6 +41,7 @@ def record(*, name: str = "here", quick: bool = False) -> Recording:
     report = device_report()
     if report.problem:
         raise RuntimeError(report.problem)
-    start = perf_counter()
+    start, clock = perf_counter(), megahertz()
     rows = tuple(row for experiment in EXPERIMENTS for row in experiment(QUICK if quick else THOROUGH))
-    return Recording(name, date.today().isoformat(), report.to_dict(), rows, perf_counter() - start, quick)
+    machine = report.to_dict() | ({"clock_mhz": [clock, megahertz()]} if report.platform == "gpu" else {})
+    return Recording(name, date.today().isoformat(), machine, rows, perf_counter() - start, quick)

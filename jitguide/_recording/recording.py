@@ -131,6 +131,8 @@ class SideBySide:
 
 def _made_on(one: Recording) -> str:
     machine, short = one.machine, ", the short form" if one.quick else ""
+    clock = " to ".join(str(mhz) for mhz in machine.get("clock_mhz", ()) if mhz)
+    short += f", GPU clock {clock} MHz" if clock else ""
     settings = "".join(f", {name}={value}" for name, value in machine["settings"].items())
     return (
         f"{one.name}: {machine['device_count']} × {machine['device_kind']} ({machine['platform']}), {machine['cpu']}, "

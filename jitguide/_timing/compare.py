@@ -16,10 +16,21 @@ import numpy as np
 from jitguide import _monitoring
 from jitguide._arguments import Arguments, deleted
 from jitguide._display import duration, plural
-from jitguide._timing.comparison import CALL_OVERHEAD, Comparison, Note, Timing, copy_notes, load_notes
+from jitguide._timing.comparison import (
+    CALL_OVERHEAD,
+    Comparison,
+    Note,
+    Timing,
+    clock_notes,
+    copy_notes,
+    load_notes,
+    queued_notes,
+)
 from jitguide._timing.engine import BLOCK, FEWEST_ROUNDS, ROUNDS, Bench, Call, Measured, measure
 from jitguide._timing.equality import Check
+from jitguide._timing.gpu_clock import megahertz
 from jitguide._timing.inputs import FirstCalls, another_copy, first_calls, own_arguments, validate
+from jitguide._timing.queued import time_queued
 from jitguide._timing.system_load import Busy
 
 # The clocks of an accelerator take longer to rise than a processor's caches take to fill.
@@ -56,6 +67,8 @@ def compare(
     A jitted variant is compiled a second time, and every round holds a block of both copies: two compiled copies
     of one function may differ in speed, and so the intervals allow for it. Other functions, such as a lambda
     that calls a jitted function, are called twice a round as they are.
+
+    Of functions with calls below 1 ms, the time of a call among many that are waited for once is measured too.
 
     It takes the budget for each variant, less where all differ by more than a factor of 2, up to four times as
     long for 12 rounds of slow functions, and no less than 2 rounds.
@@ -104,10 +117,12 @@ def compare(
         for name in order
     }
     measured = Measured(len(order))
-    result = partial(_comparison, measured, calls, first, list(variants))
+    queued: dict[str, float | None] = {}
+    result = partial(_comparison, measured, calls, first, list(variants), queued)
     busy = Busy.now()
     try:
         _measure(list(calls.values()), first, budget, measured, seed)
+        queued |= time_queued(calls, first, measured, budget * _budget_scale())
     except Exception as error:
         count = 1 + measured.calls[measured.running]  # with the first call, before the rounds
         error.add_note(
@@ -140,6 +155,7 @@ def _comparison(
     calls: Mapping[str, list[Callable[..., Any]]],
     first: FirstCalls,
     names: list[str],
+    queued: Mapping[str, float | None],
     cores: float | None,
 ) -> Comparison:
     timings, compiled = {}, {}
@@ -148,12 +164,14 @@ def _comparison(
         rounds = rounds[: measured.rounds]
         places, blocks = len(rounds[0]), tuple(chain.from_iterable(rounds))
         copies = min(places, len(set(map(id, calls[name]))))
-        timings[name] = Timing(name, blocks, per_block, first.seconds[name], places, copies)
+        timing = Timing(name, blocks, per_block, first.seconds[name], places, copies, queued.get(name))
+        timings[name] = timing
     ordered = tuple(timings[name] for name in names)
-    notes = (*first.notes, *_notes(ordered, compiled, cores))
+    clocks = tuple(measured.megahertz)
+    notes = (*first.notes, *_notes(ordered, compiled, cores), *clock_notes(clocks))
     baseline = next(iter(calls))
     control = timings[baseline].apart
-    return Comparison(ordered, baseline, control, first.device, cores, notes, _method(ordered, first))
+    return Comparison(ordered, baseline, control, first.device, cores, clocks, notes, _method(ordered, first))
 
 
 def _fresh(setup: Callable[..., Any] | None, arguments: Arguments) -> Callable[[], Arguments]:
@@ -190,6 +208,7 @@ def _measure(
             clock=perf_counter,
             wait=jax.block_until_ready,
             compiles=lambda: sum(event.phase in ("compile", "read") for event in events),
+            megahertz=megahertz if jax.default_backend() == "gpu" else lambda: None,
         )
         measure(bench, measured)
 
@@ -215,7 +234,7 @@ def _notes(timings: tuple[Timing, ...], compiled: Mapping[str, int], cores: floa
         for name, count in compiled.items()
         if count
     ]
-    notes += copy_notes(timings)
+    notes += copy_notes(timings) + queued_notes(timings)
     nothing = seconds_of_nothing()
     near = [repr(timing.name) for timing in timings if timing.median < _NEAR_NOTHING * nothing]
     if near:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 # Half a core of other work moves times visibly; less hides in the noise.
 _BUSY = 0.5
+# From here on the clock of a GPU counts as changed. Under full load it moves by some percent all the time.
+_CLOCK_CHANGED = 1.1
+# Below this share of the time with a wait, the time without one is told.
+_QUEUED = 0.8
 _HEADER = ("variant", "time (10–90 %)", "speedup (95 %)", "verdict")
 
 
@@ -31,6 +35,8 @@ class Timing(AsData):
         first_call: Seconds of the first call, which traces and compiles what was not compiled before.
         places: How many blocks of the variant each round holds.
         copies: 2 if the second of them is that of a second compiled copy.
+        queued: Seconds of a call among many that are waited for once, at their end; None where a call takes 1 ms or
+            more, or cannot be waited for.
     """
 
     name: str
@@ -39,6 +45,7 @@ class Timing(AsData):
     first_call: float
     places: int = 1
     copies: int = 1
+    queued: float | None = None
     _derived: ClassVar = ("median", "low", "high", "n")
 
     @cached_property
@@ -92,7 +99,7 @@ class Note(str):
         return note
 
 
-CALL_OVERHEAD, SYSTEM_LOAD, COPIES = "call overhead", "system load", "copies"
+CALL_OVERHEAD, SYSTEM_LOAD, COPIES, QUEUED = "call overhead", "system load", "copies", "queued"
 
 
 def load_notes(cores: float | None, bound: str = "") -> list[Note]:
@@ -101,6 +108,25 @@ def load_notes(cores: float | None, bound: str = "") -> list[Note]:
         return []
     text = f"Other programs kept {bound}{cores:.1f} cores busy: trust the ratios more than the times."
     return [Note(text, SYSTEM_LOAD)]
+
+
+def clock_notes(clocks: tuple[int, ...]) -> list[Note]:
+    """Return a note if the clock of the GPU changed while something was measured."""
+    if not clocks or max(clocks) < _CLOCK_CHANGED * min(clocks):
+        return []
+    text = f"The GPU's clock went from {clocks[0]} to {clocks[-1]} MHz: trust the ratios more than the times."
+    return [Note(text, SYSTEM_LOAD)]
+
+
+def queued_notes(timings: tuple[Timing, ...]) -> list[Note]:
+    """Return a note on the time of a call without a wait after each, where that is clearly shorter."""
+    shorter = [(t.name, t.queued) for t in timings if t.queued and t.queued < _QUEUED * t.median]
+    if not shorter:
+        return []
+    (name, seconds), *others = shorter
+    more = "".join(f", {other!r} {duration(its)}" for other, its in others)
+    text = f"With one wait after many calls, {name!r} takes {duration(seconds)} a call{more}."
+    return [Note(text, QUEUED)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,6 +143,7 @@ class Comparison(Displayed, AsData):
             function: should be 1. None if left out.
         device: Kind of the device that held the results, as its backend calls it.
         busy_cores: Cores that other programs used meanwhile; None where the system does not tell.
+        clocks: Clock of an NVIDIA GPU in MHz before and after; empty on other devices.
         notes: Sentences on what to bear in mind.
     """
 
@@ -125,6 +152,7 @@ class Comparison(Displayed, AsData):
     control: Ratio | None
     device: str
     busy_cores: float | None = None
+    clocks: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     _method: tuple[str, ...] = ("after warm-up", "interleaved", "each result waited for")
 

@@ -26,6 +26,8 @@ SLOW = 0.1
 WARM_CALLS = 3
 # Of the warm-up calls, a tenth is quicker than the one that sets the length of the blocks.
 QUICK = 0.1
+# Seconds that the warm-up may go on because the clock of a GPU still rises, by more than this factor.
+SETTLED_AFTER, RISING = 1.0, 1.02
 # Functions whose times differ by less than this factor get the same number of calls in a block. Two modes
 # of speed of one function were seen 7 times apart, and which of them the warm-up calls show is chance.
 SIMILAR = 10
@@ -54,6 +56,7 @@ class Bench:
     clock: Callable[[], float]
     wait: Callable[[Any], Any]  # waits for the result of a call
     compiles: Callable[[], int]  # how many programs have been compiled so far
+    megahertz: Callable[[], int | None] = lambda: None  # the clock of the GPU
 
 
 class Measured:
@@ -65,6 +68,7 @@ class Measured:
         self.seconds: list[list[list[float]]] = [[] for _ in range(variants)]
         self.compiled = [0] * variants  # programs compiled inside the blocks of each variant
         self.calls = [0] * variants
+        self.megahertz: list[int] = []  # the clock of the GPU before the rounds and after them
         self.running = 0  # the variant whose turn it is
 
     @property
@@ -75,13 +79,20 @@ class Measured:
 
 def measure(bench: Bench, measured: Measured) -> None:
     """Warm up, then time one block of every function a round until time is up or the answer is beyond doubt."""
-    warm = [_warm(bench, measured, variant) for variant in range(len(bench.variants))]
+    warm = _warm_all(bench, measured)
     # What is slow is called as rarely as possible.
     most_places = 1 if max(warm) > max(bench.budget, SLOW) else 2
     places = [(i, k) for i, calls in enumerate(bench.variants) for k in range(len(calls[:most_places]))]
     measured.calls_per_block[:] = _calls_per_block(warm, bench.most_calls)
     measured.untimed[:] = [int(seconds < COLD) for seconds in warm]
     measured.compiled[:] = [0] * len(warm)  # the second copies were compiled only now
+    read = [bench.megahertz()]
+    _rounds(bench, measured, places)
+    read.append(bench.megahertz())
+    measured.megahertz = [clock for clock in read if clock is not None]
+
+
+def _rounds(bench: Bench, measured: Measured, places: Sequence[tuple[int, int]]) -> None:
     rng = np.random.default_rng(bench.seed)
     start, share, look_at = bench.clock(), len(bench.variants), min(SOONEST, bench.budget)
     while True:
@@ -96,6 +107,17 @@ def measure(bench: Bench, measured: Measured) -> None:
                 look_at = spent + bench.budget / 10
         elif measured.rounds >= FEWEST_ROUNDS and spent >= CAP * bench.budget:
             return
+
+
+def _warm_all(bench: Bench, measured: Measured) -> list[float]:
+    """Warm up every function, again while the clock of a GPU rises; return the seconds of a quick call of each."""
+    start, last = bench.clock(), bench.megahertz()
+    while True:
+        warm = [_warm(bench, measured, variant) for variant in range(len(bench.variants))]
+        now = bench.megahertz()
+        if not last or not now or now < RISING * last or bench.clock() - start > SETTLED_AFTER:
+            return warm
+        last = now
 
 
 def _warm(bench: Bench, measured: Measured, variant: int) -> float:

@@ -11,9 +11,11 @@ import jax
 from jitguide import _monitoring
 from jitguide._arguments import Arguments, copies, donates_any, donates_object
 from jitguide._callables import fresh_jit, reached, through
+from jitguide._display import duration
 from jitguide._timing.compare import compare
 from jitguide._timing.equality import Check
 
+_LONG_COMPILE = 0.3  # seconds; autotuning takes longer
 BUDGET = 0.2  # seconds; the time of one function needs no more, see the accuracy benchmark
 
 
@@ -65,11 +67,13 @@ def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     named = {name: value for name, value in named.items() if name not in kwargs}
     jitted, notes = fresh_jit(fn)
     seconds: dict[str, float] = {}
+    without: list[float | None] = []
 
     def steps(inner: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         traced = _timed(seconds, "trace", lambda: inner.trace(*args, **kwargs))
         lowered = _timed(seconds, "lower", lambda: traced.lower())
         _timed(seconds, "compile", lambda: lowered.compile())
+        without.append(_without_autotuning(lowered, seconds["compile"]))
         return lowered.args_info
 
     _monitoring.ensure_listening()
@@ -81,7 +85,7 @@ def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     else:
         jitted, bound = functools.partial(jitted, *bound) if bound else jitted, ()
     call = functools.partial(jitted, **named) if named else jitted
-    found = FirstCall(seconds, call, (args, kwargs), donates, len(bound), notes + _notes(events))
+    found = FirstCall(seconds, call, (args, kwargs), donates, len(bound), notes + _notes(events, *without))
     arguments = found.fresh()
     # The stages above have filled the caches of the function: this call traces and compiles nothing.
     _timed(seconds, "first_run", lambda: jax.block_until_ready(call(*arguments[0], **arguments[1])))
@@ -95,8 +99,22 @@ def _timed(seconds: dict[str, float], step: str, action: Callable[[], Any]) -> A
     return result
 
 
-def _notes(events: Iterable[_monitoring.Event]) -> tuple[str, ...]:
+def _without_autotuning(lowered: Any, with_it: float) -> float | None:
+    """Return the seconds of compiling again without autotuning, which no event of JAX tells apart; None if it is short."""
+    if with_it < _LONG_COMPILE or jax.default_backend() != "gpu":
+        return None
+    start = perf_counter()
+    try:
+        lowered.compile(compiler_options={"xla_gpu_autotune_level": 0})
+    except Exception:  # not all releases and GPUs know the option
+        return None
+    return perf_counter() - start
+
+
+def _notes(events: Iterable[_monitoring.Event], without: float | None) -> tuple[str, ...]:
     notes = []
+    if without is not None:
+        notes.append(f"Compiled again without autotuning (`xla_gpu_autotune_level=0`): {duration(without)}.")
     if any(event.phase == "read" for event in events):
         notes.append("The program came from the persistent cache: `compile` is the time of reading it.")
     if jax.config.jax_disable_jit:
