@@ -64,14 +64,16 @@ def install_wheels() -> None:
         return
     if not (installed := place / "installed").exists():  # an interrupted installation begins again
         shutil.rmtree(place, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        # Not all systems can put pip into an environment; the one that is here installs from outside.
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
         # What is installed here comes after what the wheels bring; it may itself be in an environment.
         own = next(place.rglob("site-packages"))
         (own / "beside.pth").write_text(
             "\n".join(p for p in sys.path if p.endswith("-packages")) + "\n", "utf-8"
         )
         offline = ["--no-index", "--find-links", WHEELS, "-q", "-r", WHEELS / "requirements.txt"]
-        if subprocess.run([python, "-m", "pip", "install", *offline], check=False).returncode:
+        pip = [sys.executable, "-m", "pip", "--python", python, "install"]
+        if subprocess.run([*pip, *offline], check=False).returncode:
             version = ".".join(map(str, sys.version_info[:2]))
             print(
                 f"The wheels don't fit Python {version} on this machine, as pip says above. Make the folder again with "
