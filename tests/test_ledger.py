@@ -215,11 +215,11 @@ def record_of(tmp_path):
         if path.is_file() and not path.name.startswith("test_"):
             (folder / path.name).write_bytes(path.read_bytes())
 
-    def run(**files):
+    def run(*options, **files):
         for name, text in files.items():
             (folder / f"test_{name}.py").write_text(text)
         command = [sys.executable, "-m", "pytest", str(folder), "-q", "-p", "no:cacheprovider", "--tb=short"]
-        command += ["-c", str(folder / "pytest.ini"), "--record", str(out)]
+        command += ["-c", str(folder / "pytest.ini"), "--record", str(out), *options]
         settings = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "", "PYTEST_ADDOPTS": ""}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | settings)
         return done.stdout, json.loads(out.read_text())["claims"]
@@ -248,8 +248,9 @@ def test_the_recorder_tells_verdicts_with_reasons_and_repeats_only_what_changed(
     assert "1 failed, 1 passed, 1 skipped, 1 deselected" in record_of(one=CLAIMS + "\nSHARED = 1\n")[0]
 
 
-def test_an_experiment_that_could_not_be_run_says_nothing_about_its_claim(record_of):
-    claims = record_of(odd=ODD)[1]
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two workers"])
+def test_an_experiment_that_could_not_be_run_says_nothing_about_its_claim(record_of, options):
+    claims = record_of(*options, odd=ODD)[1]
     assert {name: claim["verdict"] for name, claim in claims.items()} == {
         "helpless": "not applicable",
         "api": "not applicable",

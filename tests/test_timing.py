@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from jitguide import Comparison, Ratio, Timing, compare, watch
-from jitguide._timing import engine, system_load
-from jitguide._timing.comparison import clock_notes, copy_notes
+from jitguide._timing import engine, queued, system_load
+from jitguide._timing.comparison import clock_notes, copy_notes, queued_notes
 from jitguide._timing.engine import BLOCK, CAP, FEWEST_ROUNDS, ROUNDS, SOONEST, Bench, Measured
+from jitguide._timing.inputs import FirstCalls
 from jitguide._timing.statistics import paired_ratio
 from jitguide._timing.system_load import Busy
 
@@ -762,27 +763,34 @@ def test_a_clock_that_changed_is_told():
     assert note.startswith("The GPU's clock went from 1980 to 1410 MHz: ")
 
 
-def test_calls_without_a_wait_between_are_timed_and_told():
-    """Results of the first are late, those of the second are there at once."""
+def test_calls_without_a_wait_between_are_timed(monkeypatch):
+    """Results of the first are there 200 µs after the call, those of the second at once."""
+    machine = Machine(noise=0)
+    monkeypatch.setattr(queued, "perf_counter", machine.clock)
+    monkeypatch.setattr(queued.jax, "block_until_ready", lambda result: machine.function(result)())
+    taken = {"late": (1e-6, 2e-4), "now": (1e-4, 0), "long": (2e-3, 0)}  # of the call, and of the wait
 
-    class Late:
-        def block_until_ready(self):
-            time.sleep(2e-4)
+    def call(seconds, wait):
+        machine.function(seconds)()
+        return wait
 
-    def now(x):
-        end = time.perf_counter() + 1e-4
-        while time.perf_counter() < end:
-            pass
-        return x
+    measured = Measured(3)
+    measured.seconds = [[[sum(both)]] for both in taken.values()]
+    calls = {name: [partial(call, *both)] for name, both in taken.items()}
+    first = FirstCalls({}, "", (), True, lambda: ((), {}), 10**9)
+    found = queued.time_queued(calls, first, measured, 0.5)
+    assert found == pytest.approx({"late": 1e-6 + 2e-4 / 10, "now": 1e-4})
+    assert 0.1 < machine.now < 0.11, "a tenth of the budget of each"
 
-    result = compare({"late": lambda x: Late(), "now": now}, jnp.ones(3), budget=0.05, check=None)
-    assert result["late"].queued < result["late"].median / 2
-    assert result["now"].queued > 5e-5
-    (note,) = (
-        note for note in result.notes if note.startswith("With one wait after many calls, 'late' takes ")
-    )
-    assert "'now'" not in note
-    assert result.to_dict()["records"][0]["queued"] == result["late"].queued
+
+def test_a_call_that_is_shorter_without_a_wait_is_told():
+    timings = [
+        Timing(name, (1e-4,) * 20, 1, 1.0, queued=q) for name, q in (("f", 3e-5), ("g", 9e-5), ("h", None))
+    ]
+    assert queued_notes(timings) == ["With one wait after many calls, 'f' takes 30 µs a call."]
+    assert queued_notes(timings[1:]) == []
+    two = queued_notes((*timings, Timing("i", (1e-4,) * 20, 1, 1.0, queued=2e-5)))
+    assert two == ["With one wait after many calls, 'f' takes 30 µs a call, 'i' 20 µs."]
 
 
 def test_long_calls_and_those_that_need_much_memory_are_not_queued():

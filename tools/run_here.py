@@ -26,6 +26,7 @@ WHEELS, RESULTS, SITE = ROOT / "wheels", ROOT / "build" / "results", ROOT / "bui
 # Plugins that are installed here may warn, and a warning is an error in these tests: pytest-benchmark does beside xdist.
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-q", "--tb=short")
 CORES = os.cpu_count() or 1
+SEVERAL = ("-n", str(min(8, CORES))) if importlib.util.find_spec("xdist") else ()
 HOUR = 3600  # seconds: a step that takes longer hangs
 
 
@@ -47,10 +48,13 @@ def steps(name: str) -> Iterator[Step]:
 def tests() -> Iterator[Step]:
     """Yield the steps that only pass or fail, the longest first."""
     needed = ("pytest", "hypothesis", "sphinx", "equinox", "xdist")
-    several = ["-n", str(min(12, CORES))]
-    yield "tests", [*PYTEST, *several, "tests", "jitguide", "--ignore=tests/claims"], needed
+    yield "tests", [*PYTEST, *SEVERAL, "tests", "jitguide", "--ignore=tests/claims"], needed
     verdicts = ["--record", str(RESULTS / "claims.json")]
-    yield "claims", [*PYTEST, "tests/claims", "-c", "tests/claims/pytest.ini", *verdicts], ("pytest",)
+    yield (
+        "claims",
+        [*PYTEST, *SEVERAL, "tests/claims", "-c", "tests/claims/pytest.ini", *verdicts],
+        ("pytest",),
+    )
     for example in sorted((ROOT / "examples").glob("*.py")):
         if not example.stem.startswith("test_"):
             yield f"example {example.stem}", [str(example)], ()

@@ -171,7 +171,7 @@ def _comparison(
     notes = (*first.notes, *_notes(ordered, compiled, cores), *clock_notes(clocks))
     baseline = next(iter(calls))
     control = timings[baseline].apart
-    return Comparison(ordered, baseline, control, first.device, cores, clocks, notes, _method(ordered, first))
+    return Comparison(ordered, baseline, control, first.device, cores, notes, _method(ordered, first), clocks)
 
 
 def _fresh(setup: Callable[..., Any] | None, arguments: Arguments) -> Callable[[], Arguments]:

@@ -143,8 +143,8 @@ class Comparison(Displayed, AsData):
             function: should be 1. None if left out.
         device: Kind of the device that held the results, as its backend calls it.
         busy_cores: Cores that other programs used meanwhile; None where the system does not tell.
-        clocks: Clock of an NVIDIA GPU in MHz before and after; empty on other devices.
         notes: Sentences on what to bear in mind.
+        clocks: Clock of an NVIDIA GPU in MHz, before and after; empty on other devices.
     """
 
     timings: tuple[Timing, ...]
@@ -152,9 +152,9 @@ class Comparison(Displayed, AsData):
     control: Ratio | None
     device: str
     busy_cores: float | None = None
-    clocks: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     _method: tuple[str, ...] = ("after warm-up", "interleaved", "each result waited for")
+    clocks: tuple[int, ...] = ()
 
     def __getitem__(self, name: str) -> Timing:
         for timing in self.timings:

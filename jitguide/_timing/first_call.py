@@ -100,7 +100,7 @@ def _timed(seconds: dict[str, float], step: str, action: Callable[[], Any]) -> A
 
 
 def _without_autotuning(lowered: Any, with_it: float) -> float | None:
-    """Return the seconds of compiling again without autotuning, which no event of JAX tells apart; None if it is short."""
+    """Return the seconds of compiling again without autotuning, which JAX does not report; None if compiling is short."""
     if with_it < _LONG_COMPILE or jax.default_backend() != "gpu":
         return None
     start = perf_counter()

@@ -4,6 +4,7 @@ import json
 import platform
 import re
 import subprocess
+from collections import Counter
 
 import jax
 import numpy
@@ -23,41 +24,53 @@ class Recorder:
     """
 
     def __init__(self, path):
-        self.path, self.claims, self.running, self.verdicts = path, {}, {}, {}
-        self.old = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        self.path, self.verdicts, self.cases, self.left = path, {}, {}, {}
+        self.digests = digests_of_all()  # also where only some files are run
+        old = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        known = old["claims"].items() if machine().items() <= old.items() else []
+        self.claims = {name: claim for name, claim in known if claim["digest"] == self.digests.get(name)}
+        self.recorded = frozenset(self.claims)
+
+    def pytest_configure(self, config):
+        self.writes = not hasattr(config, "workerinput")  # a worker of xdist leaves that to the main process
+        self._write()
 
     def pytest_collection_modifyitems(self, config, items):
         markers = {item: item.get_closest_marker("claim") for item in items}
         names = {item: marker.args[0] for item, marker in markers.items() if marker}
-        now = digests_of_all()  # also where only some files are run
-        if machine().items() <= self.old.items():
-            self.claims = {n: c for n, c in self.old["claims"].items() if c["digest"] == now.get(n)}
         # Wrong twins are no claims: the tests of the project run them, and this records nothing of them.
-        waiting = [item for item in items if item in names and names[item] not in self.claims]
+        waiting = [item for item in items if item in names and names[item] not in self.recorded]
         config.hook.pytest_deselected(items=[item for item in items if item not in waiting])
         items[:] = waiting
-        for item in waiting:
-            self.running.setdefault(names[item], set()).add(item.nodeid)
-        self.digests = now
-        self._write()
+        self.cases = Counter(names[item] for item in waiting)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item, call):
+        """Put the verdict on the report, which xdist carries from its workers to the process that records."""
         report = yield
         name = item.get_closest_marker("claim").args[0]
-        if report.when == "call" or not report.passed:
-            cases = [self.verdicts.get(name, ["not applicable", ""]), verdict_of(report, item, call.excinfo)]
+        report.claim, report.cases = name, self.cases[name]
+        decides = report.when == "call" or not report.passed
+        report.verdict = verdict_of(report, item, call.excinfo) if decides else None
+        return report
+
+    def pytest_runtest_logreport(self, report):
+        if (name := getattr(report, "claim", None)) is None:  # of a worker that died
+            return
+        if report.verdict:
+            cases = [self.verdicts.get(name, ["not applicable", ""]), report.verdict]
             # A claim with several cases holds when all those that can be run hold.
             self.verdicts[name] = min(reversed(cases), key=lambda verdict: RANK.index(verdict[0]))
         if report.when == "teardown":
-            self.running[name].discard(item.nodeid)
-            if not self.running[name]:
+            self.left[name] = self.left.get(name, report.cases) - 1
+            if not self.left[name]:
                 verdict, reason = self.verdicts[name]
                 self.claims[name] = {"digest": self.digests[name], "verdict": verdict, "reason": reason}
                 self._write()
-        return report
 
     def _write(self):
+        if not self.writes:
+            return
         text = json.dumps({**machine(), "claims": self.claims}, indent=1, sort_keys=True, ensure_ascii=False)
         temporary = self.path.with_suffix(".part")
         temporary.write_text(text, "utf-8")
