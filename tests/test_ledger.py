@@ -235,7 +235,6 @@ def test_the_recorder_tells_verdicts_with_reasons_and_repeats_only_what_changed(
         "bad": ("does not hold", "assert two == 3 – here: 2 == 3"),
         "lacking": ("not applicable", "no snow here"),
     }
-    assert "4 deselected" in record_of()[0]
     words = '"It is so."'
     other_words = CLAIMS.replace(words, '"It is"\n "so, always."').replace(
         "import pytest", "import pytest, json"
@@ -248,9 +247,8 @@ def test_the_recorder_tells_verdicts_with_reasons_and_repeats_only_what_changed(
     assert "1 failed, 1 passed, 1 skipped, 1 deselected" in record_of(one=CLAIMS + "\nSHARED = 1\n")[0]
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two workers"])
-def test_an_experiment_that_could_not_be_run_says_nothing_about_its_claim(record_of, options):
-    claims = record_of(*options, odd=ODD)[1]
+def test_an_experiment_that_could_not_be_run_says_nothing_about_its_claim(record_of):
+    claims = record_of("-n", "2", odd=ODD)[1]  # verdicts of two workers make one record
     assert {name: claim["verdict"] for name, claim in claims.items()} == {
         "helpless": "not applicable",
         "api": "not applicable",

@@ -16,7 +16,7 @@ import pytest
 from jitguide import Comparison, Ratio, Timing, compare, watch
 from jitguide._timing import engine, queued, system_load
 from jitguide._timing.comparison import clock_notes, copy_notes, queued_notes
-from jitguide._timing.engine import BLOCK, CAP, FEWEST_ROUNDS, ROUNDS, SOONEST, Bench, Measured
+from jitguide._timing.engine import BLOCK, CAP, FEWEST_ROUNDS, PLENTY, ROUNDS, SOONEST, Bench, Measured
 from jitguide._timing.inputs import FirstCalls
 from jitguide._timing.statistics import paired_ratio
 from jitguide._timing.system_load import Busy
@@ -199,6 +199,15 @@ def test_slow_functions_get_a_round_for_each_batch():
     machine = Machine()
     measured = measure(machine.bench(machine.function(0.1), machine.function(0.1)))
     assert measured.rounds == ROUNDS
+
+
+@pytest.mark.parametrize(("noise", "seconds"), [(0.001, 0.5), (0.2, 1.0), (1.0, 1.0)])
+def test_slow_functions_get_twice_the_budget_while_the_answer_is_open(noise, seconds):
+    """Equal ones of 20 ms, of which 25 rounds fit into the budget and 48 almost into twice as much."""
+    machine = Machine(noise=noise)
+    measured = measure(machine.bench(machine.function(0.02), machine.function(0.02), budget=0.5))
+    assert measured.rounds <= PLENTY
+    assert machine.now == pytest.approx(2 * seconds, rel=0.35)
 
 
 def test_very_slow_functions_stop_at_four_times_the_budget():

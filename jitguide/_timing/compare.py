@@ -70,8 +70,8 @@ def compare(
 
     Of functions with calls below 1 ms, the time of a call among many that are waited for once is measured too.
 
-    It takes the budget for each variant, less where all differ by more than a factor of 2, up to four times as
-    long for 12 rounds of slow functions, and no less than 2 rounds.
+    It takes the budget for each variant, less where all differ by more than a factor of 2, up to twice as long where
+    fewer than 48 rounds leave the answer open, up to four times for 12 rounds, and no less than 2 rounds.
 
     Args:
         variants: Names and functions. They are called with `args` and `kwargs`.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitguide._timing.statistics import BATCHES, paired_ratio
+from jitguide._timing.statistics import BATCHES, judge, paired_ratio
 
 # Shorter than the time slice of a scheduler (a few ms), so that most blocks run undisturbed; long enough that
 # two readings of the clock (0.15 µs each) do not count.
@@ -19,8 +19,8 @@ ROUNDS = BATCHES
 FEWEST_ROUNDS = 2
 # A difference beyond this factor needs no more than a tenth of a second for each variant.
 FAR_APART, SOONEST = 2.0, 0.1
-# Slow functions get four times the budget for `ROUNDS`.
-CAP = 4
+# Slow functions get four times the budget for `ROUNDS`, and twice for `PLENTY` where fewer leave the answer open.
+CAP, AGAIN, PLENTY = 4, 2, 48
 # One call that takes longer than the budget and than this, in seconds, is all the warm-up.
 SLOW = 0.1
 WARM_CALLS = 3
@@ -99,7 +99,8 @@ def _rounds(bench: Bench, measured: Measured, places: Sequence[tuple[int, int]])
         _round(bench, measured, [places[i] for i in rng.permutation(len(places))])
         spent = (bench.clock() - start) / share
         if measured.rounds >= ROUNDS:
-            if spent >= bench.budget:
+            plenty = measured.rounds >= PLENTY or spent >= AGAIN * bench.budget
+            if spent >= bench.budget and (plenty or not _open(measured.seconds)):
                 return
             if spent >= look_at:
                 if _far_apart(measured.seconds):
@@ -185,6 +186,11 @@ def _block(bench: Bench, measured: Measured, variant: int, call: Call) -> float:
     measured.calls[variant] += first + count
     # A clock that stands still would make a ratio of zero and infinity.
     return max(seconds, 1e-9) / count
+
+
+def _open(seconds: list[list[list[float]]]) -> bool:
+    """Return whether it cannot be told yet how a variant compares with the baseline."""
+    return any(judge(paired_ratio(seconds[0], other)) == "cannot tell" for other in seconds[1:])
 
 
 def _far_apart(seconds: list[list[list[float]]]) -> bool:

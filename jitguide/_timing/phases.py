@@ -30,7 +30,8 @@ class Phases(Displayed, AsData):
     Attributes:
         trace: Running the Python function with tracers, which gives a jaxpr.
         lower: Turning the jaxpr into StableHLO.
-        compile: Turning StableHLO into a program for the device, which XLA does.
+        compile: Turning StableHLO into a program for the device, which XLA does. On a GPU it includes autotuning: a
+            note then says what a second compile without it took, if the first took long.
         first_run: Running that program for the first time, and filling the caches of the call.
         steady: A later call, which does nothing of the above.
         notes: Sentences on what to bear in mind.
