@@ -196,6 +196,30 @@ def test_a_loop_of_jax_is_not_called_unrolled():
     assert check(fn, ones(3), run=False).kinds == ()
 
 
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("    for _ in range(40):\n        x = lax.sin(x)\n    return x", False),
+        ("    i = 0\n    while i < 40:\n        x, i = lax.sin(x), i + 1\n    return x", False),
+        ("    return lax.sin(x)", True),  # the loop is the caller's
+    ],
+)
+def test_a_loop_inside_a_library_is_not_the_readers(body, found):
+    library = {"lax": jax.lax}
+    exec(compile(f"def call(x):\n{body}", "/env/lib/python3.12/site-packages/lib/base.py", "exec"), library)
+
+    def once(x):
+        return library["call"](x)
+
+    def often(x):
+        for _ in range(40):
+            x = library["call"](x)
+        return x
+
+    kinds = check(jax.jit(often if found else once), ones(3), run=False).kinds
+    assert kinds == (("unrolled loop",) if found else ())
+
+
 def test_an_unrolled_loop_inside_another_loop_is_found():
     def body(c, _):
         for _ in range(40):

@@ -483,3 +483,20 @@ def test_a_function_without_arrays_is_refused() -> None:
         ValueError, match=r"takes no bytes and returns none.*Pass arrays that have elements\."
     ):
         roofline(lambda: None)
+
+
+class Picky:
+    """A node that holds no sharding, as those of libraries that flatten what they are given themselves."""
+
+    def __init__(self, array):
+        if isinstance(array, jax.sharding.Sharding):
+            raise ValueError("Too many leaves for PyTreeDef; expected 1.")
+        self.array = array
+
+
+jax.tree_util.register_pytree_node(Picky, lambda one: ((one.array,), None), lambda _, parts: Picky(*parts))
+
+
+def test_arguments_whose_class_takes_arrays_only_are_measured():
+    result = roofline(jax.jit(lambda x: x.array + 1), Picky(jnp.ones(1000)))
+    assert (result.bytes_in, result.bytes_out) == (4000, 4000)

@@ -1101,3 +1101,17 @@ def test_a_call_that_cannot_be_looked_at_still_says_that_it_raised():
     with pytest.raises(ValueError, match="sorting pytree dictionary keys"):
         watched({1: 1.0, "a": 2.0})
     assert watched.last.outcome == watched.last.reason.kind == "raised"
+
+
+def test_a_watched_function_is_no_block():
+    with (
+        pytest.raises(TypeError, match=r"write `with watch\(\) as found:`, without a function"),
+        watch(jax.jit(abs)),
+    ):
+        pass
+
+
+def test_two_kinds_of_random_keys_are_told():
+    f = watch(jax.jit(jax.random.normal))
+    f(jax.random.key(0)), f(jax.random.PRNGKey(0))
+    assert "Make all keys in one way" in f.last.reason.advice

@@ -1,5 +1,6 @@
 """What a jaxpr tells about the function it came from: constants, unrolled loops, calls back to Python."""
 
+import dis
 import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jitguide._callables import is_installed
 from jitguide._jaxprs import bodies, code_of, equations, open_jaxpr, with_bodies
 
 # Longer bodies are not searched for: users already notice the compile time of eight copies of one.
@@ -110,7 +112,8 @@ def _longest_run(equations: list[Any]) -> Repeats | None:
             continue
         chained = _is_chained(equations[run], body)
         outside = {*places[: run.start], *places[run.stop :]}
-        if _is_the_readers(equations[start], set(places[run]), outside, chained):
+        readers = _is_the_readers(equations[start], set(places[run]), outside, chained)
+        if readers and not _in_a_librarys_loop(equations[start]):
             best = Repeats(times, body, equations[start], chained)
     return best
 
@@ -121,6 +124,17 @@ def _is_the_readers(first: Any, places: set[Place], outside: set[Place], chained
         return chained or not any("tree_util" in code.co_filename for code, _ in code_of(first))
     # One call made all of it: in a loop around the call, or in a loop inside, which other equations come with.
     return chained and places.isdisjoint(outside)
+
+
+def _in_a_librarys_loop(equation: Any) -> bool:
+    """Return whether the loops of Python around an equation are all in installed packages, where no user can change them."""
+    loops = [is_installed(code.co_filename) for code, at in code_of(equation) if _is_in_a_loop(code, at)]
+    return bool(loops) and all(loops)
+
+
+def _is_in_a_loop(code: Any, at: int) -> bool:
+    steps = (i for i in dis.get_instructions(code) if "JUMP_BACKWARD" in i.opname)
+    return any(i.argval <= at <= i.offset for i in steps if "NO_INTERRUPT" not in i.opname)
 
 
 def _is_chained(run: Sequence[Any], body: int) -> bool:

@@ -25,7 +25,7 @@ def why_no_ceiling(hlo: str, seconds: float, nothing: float) -> str:
 
 def only_device(compiled: Any) -> Any:
     """Return the device that the program runs on; raise if it runs on several."""
-    shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
+    shardings = jax.tree.leaves((_input_shardings(compiled), compiled.output_shardings))
     devices = set().union(*(sharding.device_set for sharding in shardings))
     if len(devices) > 1:
         raise ValueError(
@@ -35,11 +35,19 @@ def only_device(compiled: Any) -> Any:
     return next(iter(devices), None)
 
 
+def _input_shardings(compiled: Any) -> list[Any]:
+    """Return the sharding of each argument, None for one that is not used; nothing if a class cannot hold shardings."""
+    try:
+        return list(compiled.in_tree.flatten_up_to(compiled.input_shardings))
+    except Exception:  # what a user's class raises when it is made with other things than arrays
+        return []
+
+
 def _used(lowered: Any, compiled: Any) -> list[Any]:
     """Return the arguments that are left in the program: jit drops those that the function does not use."""
-    shardings = compiled.in_tree.flatten_up_to(compiled.input_shardings)
-    pairs = zip(jax.tree.leaves(lowered.args_info), shardings, strict=True)
-    return [leaf for leaf, sharding in pairs if sharding is not None]
+    leaves = jax.tree.leaves(lowered.args_info)
+    shardings = _input_shardings(compiled) or [()] * len(leaves)
+    return [leaf for leaf, sharding in zip(leaves, shardings, strict=True) if sharding is not None]
 
 
 def traffic(lowered: Any, compiled: Any) -> tuple[int, int, str]:

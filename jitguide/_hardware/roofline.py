@@ -13,7 +13,7 @@ from jitguide._hardware import program_cost
 from jitguide._hardware.peaks import CopyPeak, MatmulPeak, copier, peaks, rate, rates
 from jitguide._jax import compiled_text, cost_analysis, has_loop
 from jitguide._timing.compare import compare, seconds_of_nothing
-from jitguide._timing.comparison import CALL_OVERHEAD
+from jitguide._timing.comparison import CALL_OVERHEAD, QUEUED
 from jitguide._timing.statistics import Ratio
 
 # Below this the cost of a call is most of the time of a copy: on a CPU a call took about 10 µs when measured,
@@ -194,7 +194,7 @@ def _timed(
     how: dict[str, Any] = {"setup": lambda: (copies(arguments),)} if donates else {}
     given = () if donates else (arguments,)
     found = compare(variants, *given, baseline="function", check=None, control=False, **how)
-    notes = tuple(note for note in found.notes if getattr(note, "kind", "") != CALL_OVERHEAD)
+    notes = tuple(n for n in found.notes if getattr(n, "kind", "") not in (CALL_OVERHEAD, QUEUED))
     return found["function"].median, found.speedup("copy"), notes
 
 

@@ -120,10 +120,9 @@ def clock_notes(clocks: tuple[int, ...]) -> list[Note]:
 
 def queued_notes(timings: tuple[Timing, ...]) -> list[Note]:
     """Return a note on the time of a call without a wait after each, where that is clearly shorter."""
-    shorter = [(t.name, t.queued) for t in timings if t.queued and t.queued < _QUEUED * t.median]
-    if not shorter:
+    if not any(t.queued and t.queued < _QUEUED * t.median for t in timings):
         return []
-    (name, seconds), *others = shorter
+    (name, seconds), *others = ((t.name, t.queued) for t in timings if t.queued)
     more = "".join(f", {other!r} {duration(its)}" for other, its in others)
     text = f"With one wait after many calls, {name!r} takes {duration(seconds)} a call{more}."
     return [Note(text, QUEUED)]

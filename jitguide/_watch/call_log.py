@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,14 @@ class CallLog(Displayed):
         """Pickle the calls, without the function."""
         names = ("_seconds", "_others", "_notes", "__name__")
         return CallLog, (), {name: getattr(self, name) for name in names}
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError(
+            "`watch(f)` is a function that records its calls: write `f = watch(f)` and call `f`. To record all calls in "
+            "a block, write `with watch() as found:`, without a function."
+        )
+
+    def __exit__(self, *_: object) -> None: ...
 
     def _add_idle(self, seconds: float, why: Reason | None = None) -> None:
         """Note a call that was a hit or, with a reason, left the fast path."""

@@ -33,6 +33,7 @@ _DONE_BEFORE = {
     "that raised. Only the rest was done now.",
     FAST: "the program was there before. Only the fast path is new.",
 }
+_KEYS = "one of them is a typed random key. Make all keys in one way: with `jax.random.key`, or all with `PRNGKey`."
 _NOT_THE_CAUSE = "that alone makes no new program, and no other difference was found."
 
 
@@ -208,7 +209,8 @@ def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
         return
     types = (before.type, now.type)
     if before.dtype != now.dtype:
-        yield reason("dtype", name, *types)
+        keys = "key<" in before.dtype or "key<" in now.dtype
+        yield reason("dtype", name, *types, advice=_KEYS if keys else "")
     if before.shape != now.shape:
         yield reason("shape", name, *types)
     if before.weak != now.weak:
