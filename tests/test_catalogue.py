@@ -26,7 +26,9 @@ from jitguide._errors.entries import catalogue
 from jitguide._errors.entry import Entry
 
 # Only a CPU refuses these kernels, or runs them without a warning.
-LEFT_OUT = set() if jax.default_backend() == "cpu" else {"pallas-on-cpu", "pallas-kernel"}
+LEFT_OUT = (
+    set() if jax.default_backend() == "cpu" else {"pallas-on-cpu", "pallas-kernel", "kernel-memory-full"}
+)
 ONE_DEVICE = [entry for entry in catalogue() if entry.devices <= 1 and entry.key not in LEFT_OUT]
 RAISING = [(entry, code) for entry in ONE_DEVICE if entry.error for code in entry.examples]
 SILENT = [(entry, code) for entry in ONE_DEVICE if not entry.error for code in entry.examples]
@@ -80,6 +82,14 @@ ELSEWHERE = {
     "cache-entry-unreadable",
     "driver-older-than-cuda",
     "pip-finds-no-jaxlib",
+    "ptxas",
+    "system-older-than-jaxlib",
+    "cuda-library-not-loaded",
+    "compiled-parts-do-not-fit",
+    "backend-not-on-this-machine",
+    "checkpoint-from-other-devices",
+    "kernel-memory-full",
+    "shard-map-without-a-rule",
     "array-on-other-processes",
     "distributed-arguments",  # the examples' process has used JAX
 }
@@ -234,7 +244,7 @@ def test_the_silent_example_does_what_it_asserts(entry: Entry, code: str, tmp_pa
 
 @pytest.mark.parametrize("entry", ONE_DEVICE, ids=lambda entry: entry.key)
 def test_the_repair_runs_without_a_warning(entry: Entry, tmp_path: Path) -> None:
-    for library in ("flax", "equinox"):
+    for library in ("flax", "equinox", "orbax"):
         if re.search(rf"(?:from|import) {library}\b", entry.fix):
             pytest.importorskip(library)
     assert execute(entry.fix, tmp_path / "fix.py") == []

@@ -648,3 +648,52 @@ def test_a_folder_called_as_another_library_is_not_that_library(folder: str) -> 
     found = explain(IN_A_FOLDER.format(folder=folder, last="jax/_src/numpy/reductions.py"))
     assert found.key == "reduction-of-an-empty-array"
     assert explain(IN_A_FOLDER.format(folder=folder, last="torch/functional.py")).foreign
+
+
+def test_the_address_in_a_message_of_flax_does_not_make_it_foreign() -> None:
+    nnx = pytest.importorskip("flax.nnx")
+    layer = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+    error = raised_by(jax.jit(lambda x: layer(x)), jnp.ones((2, 3)))
+    for given in (error, "".join(traceback.format_exception(error))):
+        assert explain(given).key == "flax-module-not-an-argument"
+
+
+@pytest.mark.parametrize("wrapper", ["XlaRuntimeError", "jax.errors.JaxRuntimeError", "ValueError"])
+@pytest.mark.parametrize("raised", ["EqxRuntimeError", "equinox._errors._EquinoxRuntimeError"])
+def test_a_check_of_equinox_is_found_inside_the_error_of_its_callback(wrapper: str, raised: str) -> None:
+    text = f"{wrapper}: INTERNAL: CpuCallback error calling callback: {raised}: x must be positive"
+    assert explain(text).key == "equinox-check"
+    assert explain(text.replace(raised, "KeyError")).key == "callback-raises"
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "key"),
+    [
+        ("float32[4]", "float32[4@i]", "carry-changes-sharding"),
+        ("float32[4@i,3]", "float32[4,3]", "carry-changes-sharding"),
+        ("float32[4@i]", "float32[8@i]", "carry-changes-type"),
+        ("float32[4@i]", "int32[4@i]", "carry-changes-type"),
+        ("float32[4]", "float32[5]", "carry-changes-type"),
+    ],
+)
+def test_a_carry_that_changes_its_sharding_alone_is_told_apart(start: str, stop: str, key: str) -> None:
+    text = (
+        "TypeError: scan body function carry input and carry output must have equal types, but they differ:\n\n"
+        f"The input carry c has type {start} but the corresponding output carry component has type {stop}.\n"
+    )
+    assert explain(text).key == key
+
+
+def test_a_backend_that_was_asked_for_is_missing_and_one_that_was_tried_is_not() -> None:
+    tried = "Unable to initialize backend 'rocm': NOT_FOUND: Could not find registered platform"
+    asked = f"{tried} (set JAX_PLATFORMS='' to automatically choose an available backend)"
+    assert explain(tried).key == "backend-not-on-this-machine"
+    assert explain(asked).key == explain(f"RuntimeError: {asked}").key == "backend-missing"
+
+
+@pytest.mark.parametrize(
+    ("option", "key"),
+    [("check_rep", "shard-map-option"), ("auto", "shard-map-option"), ("check_vma", "jax-too-old")],
+)
+def test_an_option_of_shard_map_is_old_or_too_new(option: str, key: str) -> None:
+    assert explain(f"TypeError: shard_map() got an unexpected keyword argument '{option}'").key == key

@@ -29,7 +29,7 @@ LOGGED = re.compile(  # what a launcher or a log puts before each line
 )
 GROUP = re.compile(r"^ *(?:\| ?|\+[-+]+.*$)", re.MULTILINE)  # what Python draws beside the errors of a group
 IN_LIBRARY = re.compile(
-    r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>|^\.{3}[/\\]|\.pyx$"
+    r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>|^<__array_function__|^\.{3}[/\\]|\.pyx$"
 )
 IN_JAX = re.compile(  # your own folder may be called jax, too
     r"(?:-packages|^|google3[/\\]third_party[/\\]py)[/\\]?jax(?:lib)?[/\\]"
@@ -39,18 +39,18 @@ OF_JAX = re.compile(r"^jax(?:lib)?\b")  # the name of a class; jaxtyping is anot
 JAX_WORDS = re.compile(
     r"jax(?!typing)|xla|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
     r"|ArrayImpl|custom_[jv][vj]p|cudnn|RESOURCE.EXHAUSTED|\bjnp\b|\bavals?\b|pspec|PartitionSpec|(?:co)?tangent|\bprimals?\b"
-    r"|static_arg(?:num|name)s|donate_arg(?:num|name)s|\b(?:in|out)_axes\b|axis_name|dimension_numbers|"
+    r"|static_arg(?:num|name)s|donate_arg(?:num|name)s|\b(?:in|out)_axes\b|axis_name|dimension_numbers|\bPallas\b|\b(?:Triton|Mosaic GPU) lowering\b|device_put|\bpmap|compute_on|ShapeDtypeStruct|create_device_mesh|make_mesh|mesh_shape|\b(?:in|out)_specs\b|(?:physical|logical) mesh\b|mesh axis name|unreduced|PJRT|checkify|nondiff_argnums|threefry|holomorphic|fully addressable|different trace level|Equinox\w+Error|modules that hold variables|shard_map\(|std::bad_cast|"
     rf"\b(?:{'|'.join(name for name in dir(jax.lax) if '_' in name.strip('_') and not name.startswith('_'))})\b",
     re.IGNORECASE,
 )
 # XLA's own log lines name files of TensorFlow, where XLA began.
 OTHER_LIBRARY = re.compile(
     r"\b(?:torch(?:_xla)?|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn|pytensor|aesara)\b"
-    r"|\[Op:|PyTorch|TORCH_|\{\{node|flax\.errors\.(?!TraceContext|JaxTransform)"
+    r"|\[Op:|PyTorch|TORCH_|\{\{node|flax\.errors\.(?!html|TraceContext|JaxTransform)"
 )
 # A folder of yours may be called torch, and so may an environment.
 OTHER_FILE = re.compile(
-    r"(?:-packages[/\\]|^)(?:torch(?:_xla)?|tensorflow|keras|numba|pandas|sklearn|pytensor|aesara)[/\\]"
+    r"(?:-packages[/\\]|^)(?:torch(?:_xla)?|tensorflow|keras|numba|pandas|sklearn|pytensor|aesara)[/\\](?!src[/\\]backend[/\\]jax[/\\])"
 )
 # Their message is a name that you chose, which may hold "jax".
 NAMES_ONLY = re.compile(
