@@ -165,6 +165,19 @@ def test_the_load_of_the_machine_may_differ_and_be_the_same_in_all_runs():
     )
 
 
+@pytest.mark.parametrize(
+    "note",
+    [
+        "With one wait after many calls, 'the first variant' takes 3.6 µs a call, 'the second' 77\n  µs.",
+        "The GPU's clock went from 1980 to 1665 MHz: trust the ratios more than the times.",
+        "Compiled again without autotuning (`xla_gpu_autotune_level=0`): 78 ms.",
+        "Other programs kept 0.7 cores busy: trust the ratios more than the times.",
+    ],
+)
+def test_notes_on_how_a_measurement_went_may_come_and_go(note):
+    assert compare_outputs.normal(f"variant  time\n{note}\nend", ["clock"]) == ["variant time", "end"]
+
+
 def test_an_unseeded_generator_is_noticed():
     page = "import numpy as np\nrng = np.random.default_rng()\n# %%\nprint(rng.normal())"
     legacy = "import numpy as np\n# %%\nprint(np.random.randn())"

@@ -19,7 +19,7 @@ _HEADER = re.compile(
 )
 _FAILS = "# Meant to fail: "
 # jaxlib and SciPy come with JAX.
-_PACKAGES = {"jax", "jaxlib", "numpy", "jitguide", "matplotlib", "scipy", "equinox", "flax", "optax"}
+_PACKAGES = {"jax", "jaxlib", "numpy", "jitguide", "matplotlib", "scipy", "equinox", "flax", "optax", "orbax"}
 _STARTED = {"pytest"}  # what a program may need for another one that it writes and starts
 _MACHINERY = ("myst_nb", "glue(", "get_ipython", "%matplotlib")
 _NOT_COPIED = (".linenos", ".gp", ".go")  # as docs/_static/program.js leaves out
