@@ -19,8 +19,8 @@ def message(function):
 
 @pytest.mark.claim(
     "value-from-constants-names-operations",
-    "Under jit, the error for a value that `jnp` computed from constants names the operations and no argument; that for "
-    "a value which depends on an argument names the argument. With Python's or NumPy's function there is no error.",
+    "Under jit, the error for a value that `jnp` computed from constants names the operations instead of an argument; "
+    "that for a value which depends on an argument names the argument. With Python's or NumPy's function it works.",
 )
 def test_value_from_constants_names_operations():
     ids = np.array([2, 1, 3])
@@ -128,8 +128,8 @@ def costs(call):
 
 @pytest.mark.claim(
     "static-argument-is-hashed-in-each-call",
-    "On each cache hit, JAX hashes a static argument, and compares it too if it is a new equal object. A static field of "
-    "a pytree is not hashed, and is compared only if it is a new equal object.",
+    "On a cache hit, JAX hashes a static argument, and compares it too if it is a new equal object. A static field of "
+    "a pytree is not hashed, and is compared if it is a new equal object.",
 )
 def test_static_argument_is_hashed_in_each_call():
     weights, one = jnp.ones(3), Description(2.0)
