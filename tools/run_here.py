@@ -30,9 +30,8 @@ SEVERAL = ("-n", str(min(8, CORES))) if importlib.util.find_spec("xdist") else (
 HOUR = 3600  # seconds: a step that takes longer hangs
 
 
-Step = tuple[
-    str, list[str], tuple[str, ...]
-]  # its name, arguments for Python, modules that it needs beside JAX
+# Its name, arguments for Python, and the modules that it needs beside JAX.
+Step = tuple[str, list[str], tuple[str, ...]]
 
 
 def steps(name: str) -> Iterator[Step]:

@@ -39,7 +39,11 @@ OF_JAX = re.compile(r"^jax(?:lib)?\b")  # the name of a class; jaxtyping is anot
 JAX_WORDS = re.compile(
     r"jax(?!typing)|xla|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
     r"|ArrayImpl|custom_[jv][vj]p|cudnn|RESOURCE.EXHAUSTED|\bjnp\b|\bavals?\b|pspec|PartitionSpec|(?:co)?tangent|\bprimals?\b"
-    r"|static_arg(?:num|name)s|donate_arg(?:num|name)s|\b(?:in|out)_axes\b|axis_name|dimension_numbers|\bPallas\b|\b(?:Triton|Mosaic GPU) lowering\b|device_put|\bpmap|compute_on|ShapeDtypeStruct|create_device_mesh|make_mesh|mesh_shape|\b(?:in|out)_specs\b|(?:physical|logical) mesh\b|mesh axis name|unreduced|PJRT|checkify|nondiff_argnums|threefry|holomorphic|fully addressable|different trace level|Equinox\w+Error|modules that hold variables|shard_map\(|std::bad_cast|"
+    r"|static_arg(?:num|name)s|donate_arg(?:num|name)s|\b(?:in|out)_axes\b|axis_name|dimension_numbers|"
+    r"\bPallas\b|\b(?:Triton|Mosaic GPU) lowering\b|device_put|\bpmap|"
+    r"compute_on|ShapeDtypeStruct|create_device_mesh|make_mesh|mesh_shape|\b(?:in|out)_specs\b|(?:physical|logical) mesh\b|mesh axis name|unreduced|"
+    r"PJRT|checkify|nondiff_argnums|threefry|holomorphic|fully addressable|different trace level|"
+    r"Equinox\w+Error|modules that hold variables|shard_map\(|std::bad_cast|"
     rf"\b(?:{'|'.join(name for name in dir(jax.lax) if '_' in name.strip('_') and not name.startswith('_'))})\b",
     re.IGNORECASE,
 )

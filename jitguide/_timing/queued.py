@@ -48,5 +48,6 @@ def _burst(call: Call, fresh: Callable[[], Arguments], count: int) -> float:
     start = perf_counter()
     for args, kwargs in arguments:
         result = call(*args, **kwargs)
+    # A device runs them in order. To keep all results would take fresh memory for each, which costs time of its own.
     jax.block_until_ready(result)
     return (perf_counter() - start) / count
