@@ -54,10 +54,11 @@ _MEASURED = {
 _FASTEST = re.compile(r"^([\d.,e+]+(?: #){2,}) .*$")
 # A sentence of jitguide that goes on in the next line; where it breaks depends on its numbers.
 _WRAPPED = re.compile(r"^(\S.{50,})\n {2}(?=\S)", re.MULTILINE)
-# Notes that jitguide makes or leaves out, depending on how the measurement went.
+# Notes that jitguide makes or leaves out, depending on how the measurement went; `scaling` puts their sizes first.
 _NOTES = re.compile(
     r"Other programs kept|Only \d+ rounds|a jitted call that does nothing|after warm-up, interleaved|Two compiled copies of"
-    r"|^With one wait after many calls|^The GPU's clock went|^Compiled again without autotuning"
+    r"|^(?:Sizes? [^:]+: )?(?:With one wait after many calls|The GPU's clock went|By its typical block)"
+    r"|^Compiled again without autotuning"
     r"|^(?:\d+\. )?break-even:? A jitted call|Jit a larger function|^Break-even was not checked"
 )
 
