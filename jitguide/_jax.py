@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from copy import copy
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import jax
@@ -231,3 +232,10 @@ def has_loop(hlo: str) -> bool:
 def library_calls(hlo: str) -> list[str]:
     """Return the names of what an optimized HLO text calls outside of it, which `cost_analysis` does not count."""
     return sorted(set(_LIBRARY_CALL.findall(hlo)))
+
+
+@otherwise(())
+def sources() -> list[tuple[str, str]]:
+    """Return the names and texts of JAX's own files. Without them, `explain` does not know where a message stands."""
+    root = Path(jax.__file__).parent
+    return [(p.relative_to(root.parent).as_posix(), p.read_text("utf-8")) for p in sorted(root.rglob("*.py"))]

@@ -201,9 +201,9 @@ def test_an_unknown_text_says_so_and_points_to_the_index() -> None:
     assert (unknown.found, unknown.foreign) == (False, False)
     assert repr(unknown) == (
         "This text matches no entry of the error catalogue.\n"
-        "Try:  Print what the line passes, `print(jax.typeof(x))`: shapes and dtypes\n"
+        "Try:    Print what the line passes, `print(jax.typeof(x))`: shapes and dtypes\n"
         "        are known inside jit too.\n"
-        "Page:  docs/reference/errors.md in the source of the guide, the error index"
+        "Page:   docs/reference/errors.md in the source of the guide, the error index"
     )
     assert "reference/errors" in unknown._repr_html_()
 

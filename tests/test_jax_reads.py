@@ -24,11 +24,13 @@ from jitguide import (
     check,
     compare,
     device_report,
+    explain,
     phases,
     roofline,
     stages,
     watch,
 )
+from jitguide._errors import jax_messages
 from jitguide._stages import build, tags
 
 PACKAGE = Path(_jax.__file__).parent
@@ -47,6 +49,7 @@ def take_away(monkeypatch):
     yield lambda read: monkeypatch.setattr(inspect.unwrap(read), "__code__", missing.__code__)
     monkeypatch.undo()
     tags.works.cache_clear()
+    jax_messages._messages.cache_clear()
 
 
 def wave(x):
@@ -305,6 +308,16 @@ def uses_a_key_twice(take_away, monkeypatch):
     assert "Whether a random key is used twice was not checked" in repr(found)
 
 
+def sources(take_away, monkeypatch):
+    text = "ValueError: Number of samples, -3, must be non-negative."
+    jax_messages._messages.cache_clear()
+    assert explain(text).where
+    take_away(_jax.sources)
+    jax_messages._messages.cache_clear()
+    found = explain(text)
+    assert (found.where, "probably not an error of JAX" in repr(found)) == ("", True)
+
+
 ROWS = {
     "PHASES": phases_of_jit,
     "trace_cache_misses": trace_cache_misses,
@@ -333,6 +346,7 @@ ROWS = {
     "replaced": rebuilt(_jaxprs.replaced),
     "in_scope": rebuilt(_jaxprs.in_scope),
     "as_function": rebuilt(_jaxprs.as_function),
+    "sources": sources,
 }
 DOCUMENTED = {  # they read nothing, or only what JAX documents
     "otherwise", "has_tracer", "has_loop", "library_calls", "open_jaxpr", "is_jaxpr", "bodies", "equations", "with_bodies", "constants",

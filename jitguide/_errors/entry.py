@@ -54,6 +54,7 @@ class Explanation(_display.AsData):
         error: Class that the entry is about; of an unknown error, the class that was raised.
         line: The line of your program that failed, with its place, or "" where the text has none.
         argument: The arguments that the failing value depends on, as JAX names them, or "".
+        where: The function of the installed JAX that has the message of an unknown error, with its file, or "".
         others: Keys of further entries that match less well, best first.
     """
 
@@ -69,6 +70,7 @@ class Explanation(_display.AsData):
     page: str = INDEX_PAGE
     line: str = ""
     argument: str = ""
+    where: str = ""
     others: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -87,8 +89,9 @@ class Explanation(_display.AsData):
             return f"{first}\n    {source}" if source else first
         rows = {"Error": self.error or "none is raised", **own, "Cause": self.cause}
         if not self.found:
-            rows = {**own, "Try": _LOOK, "Page": f"{_address(self.page)}, the error index"}
-        lines = [f"{name}:  {fit(text)}" for name, text in rows.items() if text]
+            has = self.where and f"{self.where} has this message."
+            rows = {**own, "JAX": has, "Try": _LOOK, "Page": f"{_address(self.page)}, the error index"}
+        lines = [f"{name + ':':<8}{fit(text)}" for name, text in rows.items() if text]
         if not self.found:
             return "\n".join([self.title, *lines])
         code = {"Shows it:": self.example, "Fix:": self.fix}

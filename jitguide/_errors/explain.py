@@ -13,6 +13,7 @@ from jitguide._errors import patterns
 from jitguide._errors.entries import catalogue
 from jitguide._errors.entry import Entry, Explanation
 from jitguide._errors.frames import user_line
+from jitguide._errors.jax_messages import where
 from jitguide._text import ANSI, clean, place, shortened
 
 # A pattern makes a candidate; class and source line rank them. The class weighs more: two classes may share a message,
@@ -30,6 +31,7 @@ class _Evidence:
     source: str = ""  # the failing line, without the words of its strings and comments
     raised: str = ""  # the class that ended the program; "" where nothing was raised
     line: str = ""  # the failing line as it was, with its place
+    said: str = ""  # the message without the traceback around it
     foreign: bool = False  # whether what was raised is not JAX's
 
 
@@ -75,6 +77,7 @@ def explain(error_or_text: BaseException | str) -> Explanation:
         "argument": "".join(patterns.ARGUMENT.findall(known_by.message)[-1:]),
     }
     if not ranked:
+        about["where"] = "" if last.foreign else where(last.said)
         return Explanation(found=False, foreign=last.foreign, error=last.raised or None, **about)
     names = ("key", "title", "error", "cause", "example", "fix", "cost", "page")
     about |= {name: getattr(ranked[0], name) for name in names}
@@ -140,7 +143,7 @@ def _from_exception(error: BaseException) -> _Evidence:
     )
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     in_jax = bool(patterns.OF_JAX.match(kind.__module__)) or "JAX has removed its internal frames" in notes
-    return replace(raised, foreign=_is_foreign(raised, files, in_jax))
+    return replace(raised, said=raised.message, foreign=_is_foreign(raised, files, in_jax))
 
 
 def _from_text(text: str) -> list[_Evidence]:
@@ -178,7 +181,7 @@ def _from_part(text: str) -> _Evidence:
     )
     in_jax = bool(patterns.OF_JAX.match(name)) or "JAX has removed its internal frames" in text
     foreign = _is_foreign(found, [m["file"] for m in frames], in_jax)
-    return replace(found, message=clean(text), foreign=foreign)
+    return replace(found, message=clean(text), said=found.message, foreign=foreign)
 
 
 def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
@@ -195,8 +198,12 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
         return False
     if patterns.PLAIN.search(evidence.message):
         return True
-    own = not in_jax or evidence.source.startswith("raise ")  # your error may pass through JAX
-    return own and (bool(patterns.CALL.search(evidence.message)) or not any(rank(evidence)))
+    raises = evidence.source.startswith("raise ")  # your error may pass through JAX
+    if in_jax and not raises:
+        return False
+    if patterns.CALL.search(evidence.message):
+        return True
+    return not rank(evidence) and (raises or not where(evidence.message))
 
 
 def _code_only(source: str) -> str:

@@ -78,9 +78,9 @@
     const own = found.foreign && found.raised;
     const said = own
       ? [
-          "This does not look like an error of JAX: it is a ",
+          "This is probably not an error of JAX: it is a ",
           element("code", found.raised),
-          " from elsewhere. Read its own message.",
+          ". If JAX raised it, paste the whole traceback: its last file tells.",
         ]
       : ["Nothing in the catalogue fits. Paste the last lines of the traceback, or describe it in other words."];
     answer.replaceChildren(element("p", said), searchFor(text));
