@@ -14,7 +14,6 @@ NOT_JAX = [
     "ValueError: x and y must have the same length",
     "AttributeError: module 'optax' has no attribute 'adamx'",
     "IndexError: index 4 is out of bounds for axis 0 with size 3",
-    "TypeError: unsupported operand type(s) for +: 'Macro' and 'int'",
 ]
 NDMIN = "TypeError: ndmin 3 cannot be greater than object's ndims 2 for string arrays."
 

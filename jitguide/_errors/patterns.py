@@ -66,7 +66,7 @@ NAMES_ONLY = re.compile(
 PLAIN = re.compile(
     r"^(?:E\s+)?(?:KeyError|ZeroDivisionError|FileNotFoundError|ModuleNotFoundError|KeyboardInterrupt|SyntaxError|"
     r"IndentationError|UnicodeDecodeError|AssertionError|StopIteration|NameError: name|ImportError)\b"
-    r"|AttributeError: module '|is out of bounds for axis \d+ with size|unsupported operand type\(s\) for "
+    r"|AttributeError: module '|is out of bounds for axis \d+ with size"
     r"|operands could not be broadcast together|index out of range|invalid literal for|could not convert string|values? to unpack|"
     r"'(?:NoneType|dict|list|tuple|str|int|float|module|function)' object ",
     re.MULTILINE,
