@@ -188,9 +188,9 @@ def live(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def tests(session: nox.Session) -> None:
-    """Test what can have changed; `-- --claims` all claims too, `-- --full` all with coverage, `-- tests/test_watch.py` one file.
+    """Test all but the slow; `-- --claims` these and all claims too, `-- --full` all with coverage, `-- tests/test_watch.py` one file.
 
-    A claim whose verdict is recorded on this JAX is left out until its experiment changes. Tests that depend on the
+    Slow are tests that start whole programs or builds. A claim whose verdict is recorded on this JAX is left out until its experiment changes. Tests that depend on the
     number of devices are run a second time, with eight simulated ones. `--full` also tries more generated examples.
     """
     full, claims = session.posargs == ["--full"], session.posargs == ["--claims"]
@@ -202,7 +202,7 @@ def tests(session: nox.Session) -> None:
     python(session, *both_cores, *several, env={"XLA_FLAGS": EIGHT_DEVICES})
     run = [*both_cores, "--durations=10"]
     if not full:
-        python(session, *run, *([] if claims else ["--recorded-claims"]))
+        python(session, *run, *([] if claims else ["--recorded-claims", "-m", "not slow"]))
         return
     # Both are for CI: more examples, and coverage, which adds a fifth of the time to whatever runs under it.
     options = {"env": {"HYPOTHESIS_PROFILE": "ci"}}

@@ -64,6 +64,7 @@ def run(program, folder, *arguments, **settings):
     )
 
 
+@pytest.mark.slow
 @NAMES
 def test_a_program_runs_from_any_folder_and_checks_its_result(program, tmp_path):
     anywhere, cache = tmp_path / "anywhere", tmp_path / "cache"
@@ -80,6 +81,7 @@ def test_a_program_runs_from_any_folder_and_checks_its_result(program, tmp_path)
     assert cache.exists() == counts
 
 
+@pytest.mark.slow
 @NAMES
 def test_a_wrong_result_is_an_error(program, tmp_path, capsys):
     text, (good, bad) = program.read_text("utf-8"), SABOTAGE[program.stem]
@@ -134,6 +136,7 @@ def test_a_program_has_a_page_that_shows_it_runs_it_and_offers_it(program):
     assert f"({program.stem.replace('_', '-')}.md)" in index
 
 
+@pytest.mark.slow
 def test_the_test_that_is_a_program_runs_under_pytest(tmp_path):
     program = ROOT / "examples" / "test_compiles_once.py"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(program), "-c", os.devnull]
@@ -200,6 +203,7 @@ ADAPTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ADAPTED)
 def test_a_program_holds_what_it_says_for_other_functions(name, tmp_path):
     program, changes, answer = ADAPTED[name]
@@ -213,12 +217,14 @@ def test_a_program_holds_what_it_says_for_other_functions(name, tmp_path):
     assert re.search(answer, ran.stdout), ran.stdout
 
 
+@pytest.mark.slow
 def test_processes_of_one_machine_need_no_proxy(tmp_path):
     program = ROOT / "examples" / "several_processes.py"
     ran = run(program, tmp_path, http_proxy="http://127.0.0.1:9", no_proxy="", no_grpc_proxy="")
     assert ran.returncode == 0, ran.stdout
 
 
+@pytest.mark.slow
 def test_the_cache_folder_may_be_given_with_a_tilde(tmp_path):
     ran = run(
         ROOT / "examples" / "start_up_cache.py",
@@ -232,6 +238,7 @@ def test_the_cache_folder_may_be_given_with_a_tilde(tmp_path):
     assert f"in {len(list((tmp_path / 'cache').iterdir()))} files" in ran.stdout
 
 
+@pytest.mark.slow
 def test_another_process_takes_any_tree_of_any_dtype(tmp_path):
     pytest.importorskip("flatbuffers")
     program = runpy.run_path(str(ROOT / "examples" / "compile_ahead.py"))

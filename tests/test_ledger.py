@@ -227,6 +227,7 @@ def record_of(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_the_recorder_tells_verdicts_with_reasons_and_repeats_only_what_changed(record_of):
     printed, claims = record_of(one=CLAIMS)
     assert "1 failed, 1 passed, 1 skipped, 1 deselected" in printed  # wrong twins are not recorded
@@ -247,6 +248,7 @@ def test_the_recorder_tells_verdicts_with_reasons_and_repeats_only_what_changed(
     assert "1 failed, 1 passed, 1 skipped, 1 deselected" in record_of(one=CLAIMS + "\nSHARED = 1\n")[0]
 
 
+@pytest.mark.slow
 def test_an_experiment_that_could_not_be_run_says_nothing_about_its_claim(record_of):
     claims = record_of("-n", "2", odd=ODD)[1]  # verdicts of two workers make one record
     assert {name: claim["verdict"] for name, claim in claims.items()} == {

@@ -63,16 +63,19 @@ def chosen():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_each_program_behaves_as_its_cell_did(chosen, name):
     assert {number: one.problem for number, one in chosen[name].items() if one.problem} == {}
 
 
+@pytest.mark.slow
 def test_few_cells_need_everything_before_them(chosen):
     widest = [c.name for found in chosen.values() for c in found.values() if c.level == candidates.LEVELS[-1]]
     assert len(widest) <= 2, widest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "cell", "kept", "left"),
     [
@@ -125,6 +128,7 @@ def without(chosen):
     return runner.run(jobs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "cell"), DROPPED)
 def test_a_dropped_statement_is_noticed(chosen, without, page, cell):
     assert compare_outputs.difference(chosen[page][cell].expected, [without[page]], measured=())

@@ -136,6 +136,7 @@ def test_a_missing_device_ends_the_command_with_a_sentence(tmp_path):
     assert done.stderr.startswith("jitguide: JAX could not start a device: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.__name__)
 def test_every_experiment_measures_something_sensible(experiment, monkeypatch):
     monkeypatch.setattr(experiments, "_LARGE_CPU", 2**16)

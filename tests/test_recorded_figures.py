@@ -319,6 +319,7 @@ html_theme = "basic"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_build_records_its_figures_and_another_draws_them(tmp_path, sphinx):
     source, file = tmp_path / "docs", tmp_path / "figures" / "fast.json"
