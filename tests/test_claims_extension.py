@@ -62,12 +62,15 @@ PAGES = {
 def build(tmp_path, sphinx):
     """Build a small site with one claim; return exit code, what was printed, and the folder of the pages."""
 
-    def run(verdicts="-+", row=ROW, **pages):
+    def run(verdicts="-+", row=ROW, devices=(), **pages):
         (tmp_path / "tests").mkdir()
         (tmp_path / "tests" / "test_cold_things.py").write_text(SOURCE)
         releases = [{"jax": "0.0.1"}, {"jax": jax.__version__}]
         claim = {"verdicts": verdicts, "reasons": {"0.0.1": "assert snow == 'white' – here: 'grey'"}}
         document = {"releases": releases, "claims": {"snow-is-white": claim}}
+        if devices:
+            document["devices"] = [{**one, "jax": jax.__version__} for one in devices]
+            claim["devices"] = "+" * len(devices)
         (tmp_path / "claims.json").write_text(json.dumps(document))
         (tmp_path / "sources.json").write_text(json.dumps([row]))
         source = tmp_path / "docs"
@@ -120,6 +123,15 @@ def test_a_claim_that_cannot_stand_fails_the_build(build, change, message):
     code, printed, _ = build(**change)
     assert code != 0
     assert message in printed
+
+
+def test_the_mark_of_a_claim_that_was_only_compiled_for_a_tpu_says_so(build):
+    code, printed, out = build("00", devices=[{"device": "the TPU v5e compiler, nothing run", "count": 1}])
+    assert code == 0, printed
+    said = f"Seen to hold on the TPU v5e compiler, nothing run (JAX {jax.__version__})."
+    for page in ("index.html", "about/claims.html", "_static/claims/snow-is-white.js"):
+        assert said in (out / page).read_text(), page
+    assert "Not applicable on the 2 releases tried" in (out / "index.html").read_text()
 
 
 def test_the_recording_of_the_project_knows_every_claim():

@@ -189,6 +189,30 @@ def test_a_panel_has_a_chip_for_each_device_that_was_recorded(data, add):
     assert "Not applicable on NVIDIA H100 (JAX 0.10.2): why." in found["seen"]
 
 
+COMPILED = "the TPU compiler for v4, v5e and v6e, nothing run"
+
+
+def test_what_ran_on_no_release_but_was_compiled_for_a_tpu_says_so(data, add):
+    lacking = {"rain": "not applicable"}
+    releases = [record(count=4, jax=jax, snow="holds", **lacking) for jax in ("0.9.2", "0.10.2", "0.11.2")]
+    data.write_text(merge.dump(merge.merge(releases)))
+    for jax, verdict in (("0.9.2", "holds"), ("0.10.2", "holds"), ("0.11.2", "does not hold")):
+        add(record(COMPILED, 1, jax, rain=verdict))
+    read = recording.load(data)
+    assert read.in_words("rain") == "Not applicable on the 3 releases tried, on 4 CPU devices: why."
+    assert read.elsewhere_in_words("rain") == (
+        f"Seen to hold on {COMPILED} (JAX 0.9.2 and 0.10.2). Does not hold on {COMPILED} (JAX 0.11.2): why."
+    )
+    claim = next(iter(experiments.load().values()))
+    named = experiments.Claim("rain", claim.sentence, claim.topic, claim.code, (), claim.path)
+    assert proofs.data(named, read)["devices"] == [
+        [COMPILED, "0.9.2 and 0.10.2", "+", "holds", ""],
+        [COMPILED, "0.11.2", "-", "does not hold", "why"],
+    ]
+    # Who uses one of these releases is told what its compiler did, not that the claim does not apply.
+    assert proofs.differing(read)["claims"] == {"rain": "++-"}
+
+
 def test_a_reason_of_several_releases_in_a_row_stands_once(data):
     lacking = [record(count=4, jax=jax, snow="not applicable") for jax in ("0.8.3", "0.9.2", "0.10.2")]
     lacking[1]["claims"]["snow"]["reason"] = "another"

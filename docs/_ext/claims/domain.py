@@ -129,7 +129,9 @@ class ClaimsDomain(Domain):
         contnode += nodes.Text("✓")
         if LEDGER not in env.all_docs:
             return cast(nodes.reference, contnode)
-        words = ["Proved:", claim.sentence, self.recording.in_words(claim.id), claim.rests_on]
+        recorded = self.recording
+        there = recorded.elsewhere_in_words(claim.id) if recorded.only_elsewhere(claim.id) else ""
+        words = ["Proved:", claim.sentence, recorded.in_words(claim.id), there, claim.rests_on]
         title = " ".join(filter(None, words)).replace("`", "")
         if builder.name in SITE:
             to = address(builder, fromdocname, claim)

@@ -6,6 +6,7 @@ The files are scripts that hand over their data: requests do not work in a folde
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from sphinx.application import Sphinx
 from _ext import build
 
 from . import domain, experiments
-from .recording import WORDS, Recording
+from .recording import WORDS, Recording, joined
 
 FOLDER = "_static/claims"
 LARGEST = 15 * 1024  # bytes; what a click loads on a slow line within the time of a glance
@@ -46,11 +47,19 @@ def _write_all(folder: Path, claims: domain.ClaimsDomain) -> None:
 
 
 def differing(recorded: Recording) -> dict[str, Any]:
-    """Return the releases, and the verdicts of each claim that was not seen to hold on one of them."""
-    rows = recorded.verdicts.items()
+    """Return the releases, and the verdicts of each claim that was not seen to hold on one of them.
+
+    Where a release could not run the experiment, what other devices gave on the same release counts.
+    """
+    rows = {}
+    for name, row in recorded.verdicts.items():
+        found = recorded.elsewhere.get(name, {}).items()
+        there = {one.jax: short for one, (short, _) in found if short != "0"}
+        told = zip(recorded.releases, row, strict=False)
+        rows[name] = "".join(there.get(jax, short) if short == "0" else short for jax, short in told)
     return {
         "releases": recorded.releases,
-        "claims": {name: row for name, row in rows if set(row) & {"-", "0"}},
+        "claims": {name: row for name, row in rows.items() if set(row) & {"-", "0"}},
     }
 
 
@@ -84,9 +93,10 @@ def data(claim: experiments.Claim, recorded: Recording) -> dict[str, Any]:
         [release, short, WORDS[short], reasons.get(release, "")]
         for release, short in zip(recorded.releases, row, strict=False)
     ]
+    there = recorded.elsewhere.get(claim.id, {}).items()
     elsewhere = [
-        [one.name, one.jax, short, WORDS[short], reason]
-        for one, (short, reason) in recorded.elsewhere.get(claim.id, {}).items()
+        [name, joined([one.jax for one, _ in group]), short, WORDS[short], reason]
+        for (name, short, reason), group in groupby(there, key=lambda found: (found[0].name, *found[1]))
     ]
     seen = [recorded.in_words(claim.id), recorded.elsewhere_in_words(claim.id), claim.rests_on]
     coloured = highlight(claim.code, PythonLexer(), HtmlFormatter(nowrap=True))

@@ -124,6 +124,11 @@ class Recording:
         row, reasons = self.verdicts.get(claim, ""), self.reasons.get(claim, {})
         if not row:
             return "Not recorded across releases yet."
+        kinds = sorted({entry[-1] for entry in self.beside.values() if entry[-1]})
+        device = "".join(f", on {kind}" for kind in kinds)
+        if self.only_elsewhere(claim):
+            why = ", ".join(dict.fromkeys(reasons.values()))
+            return f"Not applicable on the {len(row)} releases tried{device}{why and f': {why}'}."
         seen = [
             span
             for span in self.spans(claim)
@@ -132,10 +137,12 @@ class Recording:
         where = ", ".join(span.releases for span in seen)
         number = sum(v == "+" or (v == "~" and release not in reasons) for release, v in self._row(claim))
         count = "all" if number == len(row) else f"{number} of"
-        kinds = sorted({entry[-1] for entry in self.beside.values() if entry[-1]})
-        device = "".join(f", on {kind}" for kind in kinds)
         hold = "happen" if "~" in row else "hold"
         return f"Seen to {hold} on JAX {where or 'none'} ({count} {len(row)} releases tried){device}."
+
+    def only_elsewhere(self, claim: str) -> bool:
+        """Return whether the experiment could be run on none of the releases, but for example by a TPU compiler."""
+        return set(self.verdicts.get(claim, "")) == {"0"}
 
     def elsewhere_in_words(self, claim: str) -> str:
         """Return in words what was seen of the claim on other devices; "" where nothing was recorded.
@@ -148,7 +155,8 @@ class Recording:
         """
         found = self.elsewhere.get(claim, {}).items()
         also = [one for one, (short, reason) in found if short == "+" or (short == "~" and not reason)]
-        said = [f"Also on {_listed(also)}."] if also else []
+        first = "Seen to hold" if self.only_elsewhere(claim) else "Also"
+        said = [f"{first} on {_listed(also)}."] if also else []
         for one, (short, reason) in found:
             if one not in also:
                 said.append(f"{WORDS[short].capitalize()} on {_listed([one])}: {reason.rstrip('.')}.")
@@ -236,12 +244,20 @@ def _elsewhere(claim: dict, devices: dict[str, Device]) -> dict[Device, tuple[st
 
 def _listed(devices: list[Device]) -> str:
     """Return devices in words, with the JAX release that those before it share."""
-    texts = []
+    releases: dict[str, list[str]] = {}
     for jax, group in groupby(devices, key=lambda one: one.jax):
-        names = [one.name for one in group]
-        ands = [", ".join(names[:-1]), names[-1]] if names[1:] else names
-        texts.append(f"{' and '.join(ands)} (JAX {jax})")
-    return ", on ".join(texts)
+        releases.setdefault(joined([one.name for one in group]), []).append(jax)
+    return ", on ".join(f"{names} (JAX {joined(several)})" for names, several in releases.items())
+
+
+def joined(words: list[str]) -> str:
+    """Return words as a list in a sentence.
+
+    Example:
+        >>> joined(["0.9.2", "0.10.2", "0.11.2"])
+        '0.9.2, 0.10.2 and 0.11.2'
+    """
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def rows(path: Path) -> list[Row]:

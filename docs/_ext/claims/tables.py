@@ -38,6 +38,7 @@ TOPICS = {
     "reference control flow": "Control flow in detail",
     "reference flags": "Flags",
     "older code": "Code for older JAX",
+    "tpu compiler": "What the TPU compiler makes of it",
 }
 
 
