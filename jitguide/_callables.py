@@ -49,8 +49,14 @@ def refuse_ufunc(caller: str, fn: Any) -> None:
         weakref.ref(fn)
     except TypeError:
         name = getattr(fn, "__name__", "fn")
+        name = name if name.isidentifier() else "fn"
         kind = f"a {type(fn).__name__} has no weak references, which the caches of JAX need"
-        advice = f"Write it with `jnp.{name}`" if hasattr(jax.numpy, name) else f"Pass `lambda x: {name}(x)`"
+        if isinstance(fn, staticmethod):
+            advice = "Put `@staticmethod` above the other decorators"
+        elif hasattr(jax.numpy, name):
+            advice = f"Write it with `jnp.{name}`"
+        else:
+            advice = f"Pass `lambda x: {name}(x)`"
         raise TypeError(f"{caller} cannot jit `{name}`: {kind}. {advice}.") from None
 
 

@@ -8,7 +8,8 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -36,6 +37,12 @@ _MEMORY = ("argument", "output", "temp", "alias")
 _LOOP = re.compile(r"^\s+(?:ROOT )?\S+ = .* while\(", re.MULTILINE)
 # XLA counts the products that oneDNN computes on a CPU, but not those that cuBLAS computes on a GPU.
 _LIBRARY_CALL = re.compile(r'custom_call_target="(?!__onednn)([^"]+)"')
+_PLACEHOLDER = re.compile(r"\b(?:ArgInfo|ShapeDtypeStruct|\w*Sharding)'")
+_REBUILT = (
+    "JAX builds each object that you pass or return again, with placeholders for its arrays, and the class of one "
+    "converts or checks what it is given. Pass and return its arrays, and build it inside the function; or make its "
+    "`tree_unflatten` skip `__init__`: `new = object.__new__(cls)`, then set the attributes."
+)
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -118,7 +125,12 @@ def is_tracer(value: Any) -> bool:
 
 
 def has_tracer(values: Any) -> bool:
-    return any(map(is_tracer, jax.tree.leaves(values)))
+    """Return whether a tree holds a tracer; dicts whose keys JAX cannot sort are looked into as well."""
+    try:
+        return any(map(is_tracer, jax.tree.leaves(values)))
+    except Exception:
+        children = values.values() if isinstance(values, dict) else values
+        return isinstance(values, dict | list | tuple) and any(map(has_tracer, children))
 
 
 @otherwise(None)
@@ -183,16 +195,15 @@ def captured(traced: Any) -> list[Any]:
     return [*traced._consts, *getattr(traced.jaxpr, "consts", ())]
 
 
-@otherwise(None)
-def uses_a_key_twice(jaxpr: Any) -> bool | None:
-    """Return whether a typed random key is used twice, as JAX's own checker finds. Without it None: `check` adds a note."""
-    from jax.experimental.key_reuse import _core as key_reuse
-
+@contextmanager
+def placeholders_explained() -> Iterator[None]:
+    """Add what to do to the error of a class that does not take what JAX's lowered and compiled functions put in it."""
     try:
-        key_reuse.check_key_reuse_jaxpr(jaxpr.jaxpr)
-    except jax.errors.KeyReuseError:
-        return True
-    return False
+        yield
+    except Exception as error:
+        if _PLACEHOLDER.search(str(error)):
+            error.add_note(_REBUILT)
+        raise
 
 
 @otherwise(dict.fromkeys(_COST))
@@ -216,6 +227,13 @@ def memory_analysis(compiled: Any) -> dict[str, int | None]:
     """Return the bytes of arguments, outputs, temporaries and aliases (donated); None for what is not reported."""
     found = compiled.memory_analysis()
     return {name: getattr(found, f"{name}_size_in_bytes", None) for name in _MEMORY}
+
+
+def nbytes(shape: tuple[int, ...], dtype: Any) -> int:
+    """Return the bytes of an array; XLA packs numbers of 2 and 4 bits, to which NumPy gives a byte."""
+    packed = re.match(r"(?:u?int|float)([24])(?!\d)", str(dtype))
+    bits = int(packed[1]) if packed else 8 * getattr(dtype, "itemsize", 0)
+    return math.ceil(math.prod(shape) * bits / 8)
 
 
 @otherwise("")

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax
+
 from jitguide._jax import otherwise
 
 try:  # not from `jax.extend`, which imports Pallas: 25 ms, and new settings, for which JAX 0.12 compiles all again
@@ -64,6 +66,47 @@ def constants(jaxpr: Any) -> list[Any]:
     """Return the arrays that a jaxpr and those inside it captured, each once, the largest first."""
     found = {id(c): c for body in with_bodies(jaxpr) for c in getattr(body, "consts", ())}
     return sorted((c for c in found.values() if hasattr(c, "nbytes")), key=lambda c: -c.nbytes)
+
+
+@otherwise(None)
+def uses_a_key_twice(jaxpr: Any) -> bool | None:
+    """Return whether a typed random key is used twice, as JAX's own checker finds. Without it None: `check` adds a note."""
+    from jax.experimental.key_reuse import _core as key_reuse
+
+    try:
+        key_reuse.check_key_reuse_jaxpr(open_jaxpr(_with_new_keys(jaxpr, {})))
+    except jax.errors.KeyReuseError:
+        return True
+    return False
+
+
+def _with_new_keys(jaxpr: Any, done: dict[int, Any]) -> Any:
+    """Return a jaxpr in which what selects among random keys makes a new one, and uses up none.
+
+    JAX's checker takes every choice by `jnp.where`, or by a branch under `vmap`, for a use of all its keys.
+    """
+    if id(jaxpr) not in done:
+        inner = open_jaxpr(jaxpr)
+        if inner is jaxpr:
+            made = replaced(jaxpr, eqns=[_with_new_key(equation, done) for equation in inner.eqns])
+        else:
+            made = replaced(jaxpr, jaxpr=_with_new_keys(inner, done))
+        done[id(jaxpr)] = made
+    return done[id(jaxpr)]
+
+
+def _with_new_key(equation: Any, done: dict[int, Any]) -> Any:
+    from jax._src.random import random_clone_p
+
+    if equation.primitive.name == "select_n" and str(equation.outvars[0].aval).startswith("key<"):
+        return equation.replace(primitive=random_clone_p, params={}, invars=equation.invars[1:2])
+
+    def made(value: Any) -> Any:
+        if isinstance(value, tuple) and any(map(is_jaxpr, value)):
+            return tuple(map(made, value))
+        return _with_new_keys(value, done) if is_jaxpr(value) else value
+
+    return equation.replace(params={name: made(value) for name, value in equation.params.items()})
 
 
 @otherwise(None)

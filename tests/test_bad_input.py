@@ -40,6 +40,26 @@ def fails(x):
     raise KeyError("mine")
 
 
+@jax.tree_util.register_pytree_node_class
+class Converts:
+    """A class that converts what it is given, as the distributions of TensorFlow Probability do."""
+
+    def __init__(self, mean):
+        self.mean = jnp.asarray(mean, jnp.float32)
+
+    def tree_flatten(self):
+        return (self.mean,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+@jax.jit
+def mean_of(converts):
+    return converts.mean + 1
+
+
 def branches(x):
     return x if x.sum() > 0 else -x
 
@@ -223,6 +243,12 @@ THROUGH: dict[str, tuple[Callable[[], object], type[Exception], str, str]] = {
     "watch, deleted": (lambda: watched(double, deleted()), RuntimeError, "Array has been deleted", ""),
     "watch, static": (lambda: watched(repeat, ones(), []), ValueError, "Non-hashable static", ""),
     "check, raises": (lambda: check(jax.jit(fails), ones()), KeyError, "mine", ""),
+    "check, class": (lambda: check(mean_of, Converts(1.0)), TypeError, "ArgInfo", "JAX builds each object"),
+    "check, result": (lambda: check(jax.jit(Converts), 1.0), TypeError, "Struct", "JAX builds each object"),
+    "phases, class": (lambda: jg.phases(mean_of, Converts(1.0)), TypeError, "ArgInfo", "JAX builds each object"),
+    "stages, class": (lambda: jg.stages(mean_of, Converts(1.0)), TypeError, "ArgInfo", "JAX builds each object"),
+    "roofline, class": (lambda: jg.roofline(mean_of, Converts(1.0)), TypeError, "ArgInfo", "JAX builds each"),
+    "roofline, result": (lambda: jg.roofline(jax.jit(Converts), 1.0), TypeError, "Sharding", "JAX builds each"),
     "check, branches": (lambda: check(jax.jit(branches), ones()), TypeError, "boolean conversion", ""),
     "stages, raises": (lambda: jg.stages(fails, ones()), KeyError, "mine", ""),
     "stages, text": (lambda: jg.stages(plain, "text"), TypeError, "abstract array", "stages takes the options"),

@@ -548,6 +548,11 @@ def test_a_donation_in_vain_is_found():
     assert check(jax.jit(lambda x: x * 2, donate_argnums=0), ones(3), run=False).kinds == ()
 
 
+def test_a_result_of_four_bits_does_not_take_the_memory_of_eight():
+    narrowed = jax.jit(lambda x: x.astype(jnp.int4), donate_argnums=0)
+    assert only(narrowed, jax.ShapeDtypeStruct((1024, 1024), jnp.int8)).kind == "donation"
+
+
 def test_results_that_differ_without_jit_are_found(monkeypatch):
     timed_as(monkeypatch, 1.0, 10.0)
     fn = jax.jit(lambda x: x * (2 if isinstance(x, jax.core.Tracer) else 3))
@@ -696,18 +701,31 @@ def test_an_old_key_is_found_by_what_is_done_with_it():
     assert check(jax.jit(lambda x: x + jax.random.normal(rng)), ones(3), run=False).kinds == ("captured key",)
 
 
+def in_a_batched_branch(use):
+    """Return a function of a key that passes each of four keys through a branch, batched, and then uses it."""
+
+    def one(key, done):
+        key = jax.lax.cond(done, lambda k: k, lambda k: jax.random.split(k)[0], key)
+        return use(key)
+
+    return lambda key: jax.vmap(one)(jax.random.split(key, 4), jnp.arange(4) > 1)
+
+
 KEY_ONCE = {
     "split": lambda key: [jax.random.normal(k) for k in jax.random.split(key)],
     "fold_in": lambda key: [jax.random.normal(jax.random.fold_in(key, i)) for i in range(3)],
     "scan": lambda key: jax.lax.scan(lambda c, k: (c, jax.random.normal(k)), 0, jax.random.split(key, 4)),
     "cond": lambda key: jax.lax.cond(True, jax.random.normal, jax.random.uniform, key),
     "two kinds of keys": lambda key: jax.random.normal(key) + jax.random.normal(jax.random.fold_in(key, 1)),
+    "a batched branch": in_a_batched_branch(jax.random.normal),
+    "where": lambda key: jax.random.normal(jnp.where(key == key, *jax.random.split(key))),
 }
 KEY_TWICE = {
     "two draws": lambda key: jax.random.normal(key) + jax.random.uniform(key),
     "split after a draw": lambda key: (jax.random.normal(key), jax.random.split(key)),
     "a loop": lambda key: jax.lax.fori_loop(0, 3, lambda i, x: x + jax.random.normal(key), 0.0),
     "two jitted draws": lambda key: jax.jit(jax.random.normal)(key) + jax.jit(jax.random.normal)(key),
+    "a batched branch": in_a_batched_branch(lambda key: jax.random.normal(key) + jax.random.uniform(key)),
 }
 
 
@@ -1036,3 +1054,18 @@ def test_a_small_function_is_not_told_to_do_without_jit():
 def test_findings_can_be_pickled():
     found = check(jax.jit(lambda x: jnp.sin(x) * 2), ones(3))
     assert repr(pickle.loads(pickle.dumps(found))) == repr(found)
+
+
+class Labelled:
+    """Has a field that JAX cannot flatten, because its keys do not sort."""
+
+    def __init__(self):
+        self.tables = {1: "a", "b": 2}
+
+    def __call__(self, x):
+        return x + 1
+
+
+def test_an_object_with_a_dict_of_mixed_keys_may_be_captured():
+    model = Labelled()
+    assert check(jax.jit(lambda x: model(x)), jnp.ones(3), run=False).kinds == ()

@@ -697,3 +697,8 @@ def test_a_backend_that_was_asked_for_is_missing_and_one_that_was_tried_is_not()
 )
 def test_an_option_of_shard_map_is_old_or_too_new(option: str, key: str) -> None:
     assert explain(f"TypeError: shard_map() got an unexpected keyword argument '{option}'").key == key
+
+
+def test_a_class_that_a_text_only_mentions_is_no_error() -> None:
+    assert not explain("see UnexpectedTracerError in the docs of jax").found
+    assert explain("jax.errors.UnexpectedTracerError: a new message").key == "leaked-tracer"

@@ -302,7 +302,7 @@ def rebuilt(read):
 def uses_a_key_twice(take_away, monkeypatch):
     draws = jax.jit(lambda key: jax.random.normal(key) + jax.random.uniform(key))
     assert check(draws, jax.random.key(0), run=False).kinds == ("key used twice",)
-    take_away(_jax.uses_a_key_twice)
+    take_away(_jaxprs.uses_a_key_twice)
     found = check(draws, jax.random.key(0), run=False)
     assert found.kinds == ()
     assert "Whether a random key is used twice was not checked" in repr(found)
@@ -349,7 +349,7 @@ ROWS = {
     "sources": sources,
 }
 DOCUMENTED = {  # they read nothing, or only what JAX documents
-    "otherwise", "has_tracer", "has_loop", "library_calls", "open_jaxpr", "is_jaxpr", "bodies", "equations", "with_bodies", "constants",
+    "otherwise", "has_tracer", "nbytes", "placeholders_explained", "has_loop", "library_calls", "open_jaxpr", "is_jaxpr", "bodies", "equations", "with_bodies", "constants",
 }  # fmt: skip
 
 

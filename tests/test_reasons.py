@@ -344,3 +344,61 @@ def test_factories_of_defaultdicts_are_compared():
     before, now = (signature_of(fn, (defaultdict(f, a=1.0),), {}) for f in (int, list))
     sentence = reason_for("fn", now, [before], TRACE).sentence
     assert sentence == "`tree` changed structure, defaultdict of `int` → defaultdict of `list`"
+
+
+def keras_like(n):
+    return {f"layer_{i}": {"kernel": zeros(3), "bias": zeros(3)} for i in range(n)}
+
+
+def test_a_renamed_key_is_compared_with_the_tree_that_has_the_others():
+    other = {name.replace("layer", "block"): part for name, part in keras_like(9).items()}
+    renamed = keras_like(9) | {"layer_7": {"kernel": zeros(3), "scale": zeros(3)}}
+    found = reason_for("fn", sign(renamed), [sign(keras_like(9)), sign(other)], TRACE)
+    assert (found.kind, found.argument) == ("tree structure", "x['layer_7']")
+
+
+def test_arguments_are_named_in_the_order_of_the_function():
+    loss = jax.jit(lambda weights, bias, data: weights)
+
+    def given(n):
+        return signature_of(loss, (), {"data": zeros(n), "bias": zeros(n), "weights": zeros(n)})
+
+    found = reason_for("loss", given(4), [given(3)], TRACE)
+    assert [found.argument, *found.also] == [
+        "weights",
+        "`bias` changed shape, float32[3] → float32[4]",
+        "`data` changed shape, float32[3] → float32[4]",
+    ]
+
+
+@pytest.mark.parametrize(("number", "dtype"), [(1, "int32"), (1j, "complex64"), (1.0, "float32")])
+def test_the_advice_on_a_weak_type_names_the_dtype(number, dtype):
+    found = reason_for("fn", sign(jnp.asarray(number, dtype)), [sign(number)], TRACE)
+    assert f"such as `jnp.{dtype}(0)`" in found.advice
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_an_array_on_a_mesh_and_one_that_is_placed_nowhere_differ_in_their_sharding(flipped):
+    mesh = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    calls = [jax.device_put(zeros(8), jax.NamedSharding(mesh, P("d"))), np.zeros(8, "float32")]
+    before, now = (sign(one) for one in (calls[::-1] if flipped else calls))
+    found = reason_for("fn", now, [before], TRACE)
+    assert (found.kind, {"a NumPy array, not placed"} & {found.before, found.now}) == (
+        "sharding",
+        {"a NumPy array, not placed"},
+    )
+
+
+class Numbered:
+    """Registered without keys, so JAX numbers its children."""
+
+    def __init__(self, a, ab):
+        self.a, self.ab = a, ab
+
+
+jax.tree_util.register_pytree_node(Numbered, lambda n: ((n.a, n.ab), None), lambda _, parts: Numbered(*parts))
+
+
+def test_parts_that_jax_numbers_are_named_as_attributes():
+    before, now = ({"net": Numbered(zeros(2), [Numbered(zeros(2), zeros(n))])} for n in (3, 4))
+    assert reason_for("fn", sign(now), [sign(before)], TRACE).argument == "x['net'].ab[0].ab"

@@ -44,7 +44,7 @@ def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(roofline_module, "_timed", timed)
     monkeypatch.setattr(roofline_module, "peaks", lambda: CEILINGS)
-    monkeypatch.setattr(roofline_module, "seconds_of_nothing", lambda: 1e-6)
+    monkeypatch.setattr(roofline_module, "seconds_of_nothing", lambda *_: 1e-6)
 
 
 # --- peaks -------------------------------------------------------------------------------------------------
@@ -360,11 +360,40 @@ def test_a_loop_is_counted_once_and_the_reader_is_told() -> None:
 def test_no_ceiling_is_named_where_the_counts_do_not_tell(fn, nothing, words, monkeypatch) -> None:
     if fn is jnp.linalg.cholesky and jax.default_backend() != "cpu":
         pytest.skip("other backends call other libraries")
-    monkeypatch.setattr(roofline_module, "seconds_of_nothing", lambda: nothing)
+    monkeypatch.setattr(roofline_module, "seconds_of_nothing", lambda *_: nothing)
     result = roofline(fn, jnp.eye(8))
     (row,) = [line for line in repr(result).splitlines() if line.startswith("nearer ceiling")]
     assert result.bound_by is None
     assert all(word in row for word in words)
+
+
+def test_a_call_of_many_arguments_is_held_against_an_empty_one_of_as_many() -> None:
+    many = {f"layer_{i}": jnp.ones(3) for i in range(600)}
+    result = roofline(lambda tree: jax.tree.map(lambda x: x + 1, tree), many)
+    assert result.bound_by is None
+    assert result.no_ceiling.startswith("call overhead")
+
+
+@pytest.mark.usefixtures("fixed")
+def test_a_ceiling_far_above_is_not_named() -> None:
+    far, near = (roofline(jnp.sin, jnp.ones(n)) for n in (10_000, 1_000_000))
+    assert far.bandwidth_fraction < 0.01 < near.bandwidth_fraction
+    assert (far.bound_by, far.no_ceiling) == (None, "not known: under 1 % of both peaks")
+    assert near.bound_by == "memory"
+
+
+@pytest.mark.usefixtures("fixed")
+def test_notes_do_not_speak_of_counts_that_are_not_available() -> None:
+    def looped(x: Any) -> Any:
+        return jax.lax.fori_loop(0, 3, lambda _, y: jax.pure_callback(np.sin, y, y), x)
+
+    result = roofline(looped, jnp.ones(8))
+    assert result.flops is None
+    assert not any("XLA" in note for note in result.notes)
+
+
+def test_numbers_of_four_bits_are_counted_as_xla_packs_them() -> None:
+    assert roofline(lambda x: x.astype(jnp.int4), jnp.ones(1000)).bytes_out == 500
 
 
 def test_donated_arguments_are_copied_for_every_call() -> None:

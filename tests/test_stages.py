@@ -118,6 +118,14 @@ def test_the_tagged_program_is_the_program(name):
     assert program.trace(*args).lower().as_text() == traced.lower().as_text()
 
 
+def test_constants_that_are_used_in_another_order_than_they_were_made_keep_the_links():
+    found = stages(
+        lambda i: jax.lax.select(i == 0, jnp.int32([0, 1]), jnp.int32([1, 0])), jnp.asarray(np.int32(0))
+    )
+    assert found.notes == ()
+    assert {e.status for e in found.equations} == {"kept"}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_equation_stands_in_one_block_of_the_jaxpr(name):
     found = looked_at(name)
@@ -595,6 +603,18 @@ def test_the_text_fits_into_80_columns_and_folds_lines_without_operations():
     assert "donated: params['layer_0'], params['layer_1'], params['layer_10'] and 17 more" in " ".join(
         text.split()
     )
+
+
+def test_what_became_of_a_line_fits_into_80_columns_and_is_not_cut():
+    def scaled_by_a_constant(x):
+        scale = jnp.sqrt(2.0 * jnp.ones(())) * jnp.float32(3)
+        _an_intermediate_value = jnp.sum(jnp.sin(x) * jnp.cos(x))
+        return x * scale
+
+    text = repr(stages(scaled_by_a_constant, np.ones(4, np.float32)))
+    assert max(map(len, text.splitlines())) <= 80
+    assert "  simplified by XLA\n" in text
+    assert "  unused: removed by JAX\n" in text
 
 
 @pytest.mark.parametrize("library", ["equinox", "nnx"])

@@ -444,9 +444,11 @@ def test_a_variant_that_compiles_at_every_call_gets_a_note():
     assert not any("'once' compiled" in note for note in result.notes)
 
 
-def test_small_calls_are_set_beside_a_call_that_does_nothing():
+def test_small_calls_are_set_beside_a_call_that_does_nothing(monkeypatch):
+    measured = iter([23e-6, 9e-6, 10e-6])  # the first while another program ran
+    monkeypatch.setattr("jitguide._timing.compare.time_alone", lambda *_: next(measured))
     result = quick({"nothing": jax.jit(lambda x: x)}, jnp.ones(()))
-    assert any(note.startswith("'nothing': a jitted call that does nothing takes ") for note in result.notes)
+    assert "'nothing': a jitted call that returns its argument takes 9.0 µs here." in result.notes
 
 
 def test_jit_being_off_is_noted():

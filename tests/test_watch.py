@@ -1115,3 +1115,28 @@ def test_two_kinds_of_random_keys_are_told():
     f = watch(jax.jit(jax.random.normal))
     f(jax.random.key(0)), f(jax.random.PRNGKey(0))
     assert "Make all keys in one way" in f.last.reason.advice
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_function_that_captures_another_number_is_told_from_a_first_call(kept):
+    def make_step(lr, *, partly):
+        def step(p, lr=lr):
+            return p - lr * p
+
+        def bound(p):
+            return p - lr * p
+
+        return watch(jax.jit(functools.partial(step, lr=lr) if partly else bound))
+
+    for partly in (True, False):
+        steps = []
+        for lr in (0.1, 0.2):
+            steps = [*(steps if kept else []), make_step(lr, partly=partly)]
+            steps[-1](ones())
+        found = steps[-1].last.reason
+        assert (found.kind, found.before, found.now) == ("captured value", "lr=0.1", "lr=0.2")
+
+
+def test_a_static_method_is_sent_to_the_top_of_the_decorators():
+    with pytest.raises(TypeError, match="Put `@staticmethod` above the other decorators"):
+        watch(staticmethod(jax.jit(lambda x: x)))

@@ -37,7 +37,10 @@ const GuideProofs = (() => {
   function chips(found) {
     return [
       ...found.verdicts.map(([release, ...seen]) => chip(release, `JAX ${release}`, seen)),
-      ...found.devices.map(([devices, jax, ...seen]) => chip(`on ${devices}`, `On ${devices}, JAX ${jax}`, seen)),
+      ...found.devices.map(([devices, jax, ...seen]) => {
+        const twice = found.devices.filter(([other]) => other === devices).length > 1;
+        return chip(`on ${devices}${twice ? `, JAX ${jax}` : ""}`, `On ${devices}, JAX ${jax}`, seen);
+      }),
     ];
   }
 

@@ -16,7 +16,8 @@ from jitguide._callables import fresh_jit, held_in, peeled, through
 from jitguide._check import faults, inputs, jaxpr_scan, purity, rules
 from jitguide._check.rules import Finding
 from jitguide._display import AsData, Table, duration, wrapped
-from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, uses_a_key_twice
+from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, placeholders_explained
+from jitguide._jaxprs import uses_a_key_twice
 from jitguide._text import clean, first_sentence
 from jitguide._timing.first_call import FirstCall, first_call
 from jitguide._timing.phases import Phases, phases_of
@@ -201,9 +202,9 @@ def _found_in_the_trace(
     yield from rules.unrolled(traced)
     yield from rules.host(jaxpr_scan.host_calls(traced.jaxpr))
     if own:
-        lowered = traced.lower()
-        yield from rules.carries(signature, traced)
-        yield from rules.donation(jitted, signature, traced, lowered)
+        with placeholders_explained():
+            yield from rules.carries(signature, traced)
+            yield from rules.donation(jitted, signature, traced, traced.lower())
         yield from faults.unused(signature, traced)
 
 

@@ -10,7 +10,6 @@ from jitguide import _jaxprs
 from jitguide._check import jaxpr_scan, purity
 from jitguide._check.rules import Finding, finding, named
 from jitguide._display import significant
-from jitguide._jax import uses_a_key_twice
 from jitguide._stages.liveness import liveness
 from jitguide._timing.equality import apart, wide
 from jitguide._watch.signature import Signature
@@ -20,7 +19,7 @@ _TOLERANCE = 1e-3  # relative: what rounding alone may change
 
 def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     """Find random keys that are used twice, or are the same in each call: captured, or made in the body."""
-    if uses_a_key_twice(traced.jaxpr):
+    if _jaxprs.uses_a_key_twice(traced.jaxpr):
         yield finding(
             "key used twice",
             "A random key is used twice, so what is drawn is the same or related.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from jitguide import _jaxprs
+from jitguide import _jax, _jaxprs
 from jitguide._callables import parameters_of
 from jitguide._check import jaxpr_scan, purity
 from jitguide._display import AsData, duration, significant, size
@@ -238,7 +238,7 @@ def _bytes(leaf: Leaf) -> int:
 
 def _size_of(shape: tuple[int, ...], dtype: str) -> int:
     try:
-        return math.prod(shape) * int(jax.numpy.dtype(dtype).itemsize)
+        return _jax.nbytes(shape, jax.numpy.dtype(dtype))
     except TypeError:  # such as a key of random numbers, whose dtype is JAX's own
         return 0
 

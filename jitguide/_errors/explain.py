@@ -86,7 +86,8 @@ def explain(error_or_text: BaseException | str) -> Explanation:
 
 def _by_class(evidence: _Evidence) -> list[Entry]:
     """Return the general entry for a class of JAX's own that the text names, for any message."""
-    named = set(re.findall(r"\b[A-Z]\w+Error\b", evidence.message)) - {"JaxRuntimeError"}
+    raised = patterns.RAISED.finditer(evidence.message)
+    named = {match[1].rpartition(".")[2] for match in raised} - {"JaxRuntimeError"}
     errors = ((e, e.error or "") for e in catalogue() if not e.source)
     return [e for e, error in errors if error.startswith("jax.") and error.rpartition(".")[2] in named][:1]
 

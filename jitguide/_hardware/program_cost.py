@@ -1,11 +1,10 @@
 """The device of a compiled function, and the bytes of its arguments and results."""
 
-import math
 from typing import Any
 
 import jax
 
-from jitguide._jax import has_loop, library_calls
+from jitguide._jax import has_loop, library_calls, nbytes
 
 # Below this many calls that do nothing, the cost of the call is a good part of the time.
 _FEW_CALLS = 20
@@ -14,7 +13,7 @@ _FEW_CALLS = 20
 def why_no_ceiling(hlo: str, seconds: float, nothing: float) -> str:
     """Return why no ceiling can be named, in a few words; nothing where one can.
 
-    `hlo` is the optimized HLO, and `nothing` are the seconds of a call that does nothing.
+    `hlo` is the optimized HLO, and `nothing` are the seconds of a call that does nothing, with as many arguments.
     """
     if seconds < _FEW_CALLS * nothing:
         return f"call overhead: under {_FEW_CALLS} empty calls"
@@ -43,16 +42,16 @@ def _input_shardings(compiled: Any) -> list[Any]:
         return []
 
 
-def _used(lowered: Any, compiled: Any) -> list[Any]:
-    """Return the arguments that are left in the program: jit drops those that the function does not use."""
-    leaves = jax.tree.leaves(lowered.args_info)
-    shardings = _input_shardings(compiled) or [()] * len(leaves)
-    return [leaf for leaf, sharding in zip(leaves, shardings, strict=True) if sharding is not None]
+def leaves(lowered: Any, compiled: Any) -> tuple[list[Any], list[Any]]:
+    """Return the arguments that are left in the program, as jit drops those that it does not use, and the results."""
+    inputs = jax.tree.leaves(lowered.args_info)
+    shardings = _input_shardings(compiled) or [()] * len(inputs)
+    used = [leaf for leaf, sharding in zip(inputs, shardings, strict=True) if sharding is not None]
+    return used, jax.tree.leaves(lowered.out_info)
 
 
-def traffic(lowered: Any, compiled: Any) -> tuple[int, int, str]:
+def traffic(inputs: list[Any], outputs: list[Any]) -> tuple[int, int, str]:
     """Return the bytes of the arguments, those of the results, and the type of the largest result."""
-    inputs, outputs = _used(lowered, compiled), jax.tree.leaves(lowered.out_info)
     bytes_in, bytes_out = sum(map(_nbytes, inputs)), sum(map(_nbytes, outputs))
     if bytes_in + bytes_out == 0:
         raise ValueError(
@@ -62,4 +61,4 @@ def traffic(lowered: Any, compiled: Any) -> tuple[int, int, str]:
 
 
 def _nbytes(leaf: Any) -> int:
-    return int(math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 0))
+    return nbytes(leaf.shape, leaf.dtype)

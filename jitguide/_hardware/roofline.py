@@ -11,7 +11,7 @@ from jitguide._arguments import Arguments, copies, donates_any, refuse_deleted, 
 from jitguide._callables import hint_at_static, jitted_in, reached, require_function, through
 from jitguide._hardware import program_cost
 from jitguide._hardware.peaks import CopyPeak, MatmulPeak, copier, peaks, rate, rates
-from jitguide._jax import compiled_text, cost_analysis, has_loop
+from jitguide._jax import compiled_text, cost_analysis, has_loop, placeholders_explained
 from jitguide._timing.compare import compare, seconds_of_nothing
 from jitguide._timing.comparison import CALL_OVERHEAD, QUEUED
 from jitguide._timing.statistics import Ratio
@@ -19,6 +19,8 @@ from jitguide._timing.statistics import Ratio
 # Below this the cost of a call is most of the time of a copy: on a CPU a call took about 10 µs when measured,
 # and a copy of 1 MiB as long.
 _SMALL_BYTES = 2**20
+# Below this fraction of both peaks, something else decides, such as the launches of many kernels.
+_FAR = 0.01
 _MISSING = "not available"
 _SMALL_NOTE = "So few bytes are moved that the time of the copy is mostly the cost of a call."
 _LOOP_NOTE = "The program has a loop: XLA counts its body once, so operations and bytes accessed are too low."
@@ -162,13 +164,16 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
 
 def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roofline:
     lowered, compiled = through(jitted, args, kwargs, _compiled)
-    device = program_cost.only_device(compiled)
-    bytes_in, bytes_out, dtype = program_cost.traffic(lowered, compiled)
+    with placeholders_explained():
+        device = program_cost.only_device(compiled)
+        inputs, outputs = program_cost.leaves(lowered, compiled)
+    bytes_in, bytes_out, dtype = program_cost.traffic(inputs, outputs)
     moved = bytes_in + bytes_out
     with jax.default_device(device), jax.transfer_guard("allow"):
         copy, ceilings = copier(moved // 2, device), peaks()
     variants = {"function": lambda pair: jitted(*pair[0], **pair[1]), "copy": lambda _: copy()}
     seconds, ratio, notes = _timed(variants, (args, kwargs), donates_any(lowered.args_info))
+    nothing = seconds_of_nothing(len(inputs), len(outputs))
     hlo = compiled_text(compiled)
     cost = cost_analysis(compiled, hlo)
     found = Roofline(
@@ -182,8 +187,10 @@ def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roo
         copy_peak=ceilings.bandwidth(moved),
         matmul_peak=ceilings.flops(dtype),
         device=ceilings.device,
-        no_ceiling=program_cost.why_no_ceiling(hlo, seconds, seconds_of_nothing()),
+        no_ceiling=program_cost.why_no_ceiling(hlo, seconds, nothing),
     )
+    if found.bound_by and max(found.bandwidth_fraction, found.flops_fraction or 0) < _FAR:
+        found = replace(found, no_ceiling="not known: under 1 % of both peaks")
     return replace(found, notes=(*notes, *_notes(hlo, found)))
 
 
@@ -199,13 +206,14 @@ def _timed(
 
 
 def _notes(hlo: str, found: Roofline) -> tuple[str, ...]:
+    counted = {found.flops, found.bytes_accessed} != {None}
     notes = {
         _ABOVE_NOTE: found.bandwidth_fraction > 1,
-        _LOOP_NOTE: has_loop(hlo),
-        _NO_TEXT_NOTE: not hlo,
+        _LOOP_NOTE: has_loop(hlo) and counted,
+        _NO_TEXT_NOTE: not hlo and counted,
         _SMALL_NOTE: found.bytes_moved < _SMALL_BYTES,
         _FRESH_NOTE: found.bytes_out >= _FRESH_BYTES and jax.default_backend() == "cpu",
-        _COUNT_NOTE: True,
+        _COUNT_NOTE: counted,
     }
     return tuple(note for note, holds in notes.items() if holds)
 
@@ -216,10 +224,12 @@ def _percent(fraction: float | None, peak: str) -> str:
 
 def _compiled(jitted: Any, args: tuple[Any, ...], kwargs: Any) -> tuple[Any, Any]:
     try:
-        lowered = jitted.lower(*args, **kwargs)
+        traced = jitted.trace(*args, **kwargs)
     except TypeError as error:
         hint_at_static("roofline", error)
         raise
+    with placeholders_explained():
+        lowered = traced.lower()
     return lowered, lowered.compile()
 
 

@@ -1,6 +1,7 @@
 """From a function and its arguments to a `Stages` result."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ NO_HLO = "The optimized HLO is not available on this backend."
 NO_HLO_LINKS = "Links to the optimized HLO are not available: the compiled text carries no labels."
 _TRACED = "stages was called inside a function that JAX is tracing"
 _OUTSIDE = "Call stages outside of jit, grad and vmap, on arrays."
+_VALUE = re.compile(r"%(?!arg)\w+")
 
 
 @dataclasses.dataclass
@@ -85,17 +87,24 @@ def _tagged(jitted: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, A
         inner, options = getattr(jitted, "__wrapped__", jitted), _jax.jit_options(jitted) or {}
         program = replay(inner, traced, tagged, options).trace(*args, **kwargs)
         lowered = program.lower()
-        if lowered.as_text() != traced.lower().as_text():
+        if _operations_of(lowered) != _operations_of(traced.lower()):
             return None
     except Exception:  # undocumented parts of JAX failed; the program itself is lowered again, without tags
         return None
     return Program(tagged, Nodes(tagged, top, tagger.sites), lowered, True)
 
 
+def _operations_of(lowered: Any) -> list[str]:
+    """Return the lines of a program without the order and names of its constants, which the tagged one may change."""
+    return sorted(_VALUE.sub("%", line) for line in lowered.as_text().splitlines())
+
+
 def _plain(traced: Any) -> Program:
     tagger = Tagger(mark=False)
     _, top = tagger.jaxpr(traced.jaxpr)
-    return Program(traced.jaxpr, Nodes(traced.jaxpr, top, tagger.sites), traced.lower(), False)
+    with _jax.placeholders_explained():
+        lowered = traced.lower()
+    return Program(traced.jaxpr, Nodes(traced.jaxpr, top, tagger.sites), lowered, False)
 
 
 def _compile(lowered: Any) -> Any:

@@ -15,10 +15,10 @@ _MOVES_DATA = {
 }  # fmt: skip
 _DETAILS = {
     "unused": "unused: removed by JAX",
-    "not lowered": "not in the StableHLO",
-    "merged": "XLA folded, merged or simplified it",
+    "not lowered": "not in StableHLO",
+    "merged": "simplified by XLA",
     "moves data": "only moves data: absorbed by its neighbours",
-    "folded": "XLA folded, merged or simplified it: not found under its own name in the optimized code",
+    "folded": "simplified by XLA: folded or merged, so not found under its own name in the optimized code",
     "unknown": "not known: the compiled text carries no labels",
 }
 

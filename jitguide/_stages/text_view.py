@@ -7,7 +7,7 @@ from typing import Any
 from jitguide import _display
 
 _WIDEST_SOURCE = 32
-_WIDEST_CELL = 19
+_WIDEST_CELL, _WIDEST_ENDING = 19, 22
 _MOST_NAMES = 3
 
 
@@ -24,7 +24,8 @@ def summary(stages: Any) -> str:
     if orphans:
         rows.append(["", "(no line shown)", *_cells(orphans)])
     title = f"stages of {stages.name}"
-    table = _display.Table(["line", "source", "jaxpr", "ended up in"], rows, numeric=[0], title=title)
+    header = ["line", "source", "jaxpr", "ended up in"]
+    table = _display.Table(header, rows, numeric=[0], title=title, fit=True)
     below = [line for text in (*counts(stages), *stages.notes) for line in _display.wrapped(text, rest="")]
     return "\n".join([table.text() if rows else title, "", *below])
 
@@ -60,7 +61,8 @@ def _cells(own: list[Any]) -> list[str]:
     inside = {e.parent for e in own}
     leaves = [e for e in own if e.id not in inside]
     counted = Counter(e.primitive for e in leaves)
-    return [_clip([f"{n} × {name}" if n > 1 else name for name, n in counted.items()]), _ending(leaves)]
+    made = [f"{n} × {name}" if n > 1 else name for name, n in counted.items()]
+    return [_clip(made, _WIDEST_CELL), _ending(leaves)]
 
 
 def _cut(text: str, most: int) -> str:
@@ -70,18 +72,19 @@ def _cut(text: str, most: int) -> str:
 def _ending(equations: list[Any]) -> str:
     names = dict.fromkeys(name for e in equations for name in e.fusions)
     # The reason "why not" matters for a line that is gone as a whole.
-    gone = dict.fromkeys(e.detail if e.status == "unused" else e.detail.split(":")[0] for e in equations)
-    return _clip(list(names or gone))
+    whole = {e.status for e in equations} == {"unused"}
+    gone = dict.fromkeys(e.detail if whole else e.detail.split(":")[0] for e in equations)
+    return _clip(list(names or gone), _WIDEST_ENDING)
 
 
-def _clip(parts: list[str]) -> str:
+def _clip(parts: list[str], most: int) -> str:
     """Return as many of the parts as fit, and how many more there are."""
     text = ", ".join(parts)
     for shown in range(len(parts) - 1, 0, -1):
-        if len(text) <= _WIDEST_CELL:
+        if len(text) <= most:
             break
         text = f"{', '.join(parts[:shown])}, +{len(parts) - shown}"
-    return text if text.startswith(("unused", "not ", "only ", "XLA ")) else _cut(text, _WIDEST_CELL)
+    return _cut(text, most)
 
 
 def texts(stages: Any, names: Iterable[str]) -> str:

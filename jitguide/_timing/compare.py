@@ -37,8 +37,8 @@ from jitguide._timing.system_load import Busy
 _WARM_UP, _WARM_UP_ACCELERATOR = 0.02, 0.15
 # Within this factor of a call that does nothing, the call itself is a good part of what is measured.
 _NEAR_NOTHING = 5
-# Seconds for timing a call that does nothing: some twenty blocks.
-_NOTHING_BUDGET = 0.002
+# For timing a call that does nothing: seconds, some twenty blocks; and how often, as one time was seen doubled.
+_NOTHING_BUDGET, _NOTHING_TIMES = 0.002, 3
 # With a control, every variant stands in each round twice. Were the baseline alone to run twice as often, branch
 # predictors and caches would know it better: equal functions were seen to differ by 12 %.
 _LONG_COMPILE = 2.0  # seconds of a first call
@@ -238,7 +238,7 @@ def _notes(timings: tuple[Timing, ...], compiled: Mapping[str, int], cores: floa
     nothing = seconds_of_nothing()
     near = [repr(timing.name) for timing in timings if timing.median < _NEAR_NOTHING * nothing]
     if near:
-        text = f"{', '.join(near)}: a jitted call that does nothing takes {duration(nothing)} here."
+        text = f"{', '.join(near)}: a jitted call that returns its argument takes {duration(nothing)} here."
         notes.append(Note(text, CALL_OVERHEAD))
     if timings[0].n < ROUNDS:
         notes.append(
@@ -249,14 +249,16 @@ def _notes(timings: tuple[Timing, ...], compiled: Mapping[str, int], cores: floa
     return [*notes, *load_notes(cores)]
 
 
-_nothing = jax.jit(lambda x: x)
+_nothing = jax.jit(lambda numbers, results: numbers[:1] * results, static_argnums=1, keep_unused=True)
 
 
-def seconds_of_nothing() -> float:
-    """Return the seconds of a jitted call that returns its argument, with the wait: the cost of any call."""
+def seconds_of_nothing(arguments: int = 1, results: int = 1) -> float:
+    """Return the seconds of a jitted call that returns an argument, with the wait: the cost of any call."""
     with jax.transfer_guard("allow"):  # a guard is about what the variants do, and this is not their doing
-        arguments: Arguments = ((jax.block_until_ready(jnp.float32(0)),), {})
-    return time_alone(_nothing, lambda: arguments, once=False, budget=_NOTHING_BUDGET)
+        number = jax.block_until_ready(jnp.float32(0))
+    given: Arguments = ([number] * max(arguments, 1), results), {}
+    times = [time_alone(_nothing, lambda: given, False, _NOTHING_BUDGET) for _ in range(_NOTHING_TIMES)]
+    return min(times)
 
 
 def time_alone(fn: Callable[..., Any], fresh: Callable[[], Arguments], once: bool, budget: float) -> float:

@@ -12,6 +12,7 @@ from jitguide import _monitoring
 from jitguide._arguments import Arguments, copies, donates_any, donates_object
 from jitguide._callables import fresh_jit, reached, through
 from jitguide._display import duration
+from jitguide._jax import placeholders_explained
 from jitguide._timing.compare import compare
 from jitguide._timing.equality import Check
 
@@ -71,7 +72,8 @@ def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 
     def steps(inner: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         traced = _timed(seconds, "trace", lambda: inner.trace(*args, **kwargs))
-        lowered = _timed(seconds, "lower", lambda: traced.lower())
+        with placeholders_explained():
+            lowered = _timed(seconds, "lower", lambda: traced.lower())
         _timed(seconds, "compile", lambda: lowered.compile())
         without.append(_without_autotuning(lowered, seconds["compile"]))
         return lowered.args_info

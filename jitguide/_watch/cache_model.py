@@ -6,15 +6,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jitguide._watch.function_identity import are_alike, place_of
+from jitguide._text import show
+from jitguide._watch.function_identity import are_alike, captured, place_of
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._watch.signature import Signature
 from jitguide._watch.signature_diff import reason_for, same_call
+from jitguide._watch.static_diff import same
 
 # Comparing with one takes about 20 µs. A function with more kinds of calls has a problem that no list solves.
 _MAX_KNOWN = 100
-# Where functions were made -> the functions made there, and their histories; each may be gone.
-_places: dict[tuple[Any, ...], list[tuple[weakref.ref[Any], weakref.ref[Any]]]] = {}
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A function and its history, which may both be gone, and the plain values that it captured."""
+
+    fun: weakref.ref[Any]
+    history: weakref.ref[Any]
+    captured: dict[str, Any]
+
+
+# Where functions were made -> the functions made there.
+_places: dict[tuple[Any, ...], list[_Made]] = {}
 _places_lock = threading.Lock()
 
 
@@ -38,7 +51,7 @@ class History:
     `others` are functions that the same code made before.
     """
 
-    def __init__(self, fun: weakref.ref[Any] | None = None, others: Sequence[weakref.ref[Any]] = ()) -> None:
+    def __init__(self, fun: weakref.ref[Any] | None = None, others: Sequence[_Made] = ()) -> None:
         self.count = 0  # how many kinds of calls were ever learned
         self.has_slow = False  # whether there are kinds of calls that never take the fast path
         # Of calls while there are slow kinds: why they took no fast path, None if they did.
@@ -109,9 +122,9 @@ class History:
         now, fast = work.now, work.layer == FAST
         unknown_before = not (known or self._forgotten)
         new = unknown_before and not work.met and not self._raised and work.layer == TRACE
-        if new and self._is_remade():
-            kind = "new function object"
-        elif fast and _is_among(self._slow, now):
+        if new and (remade := self._remade(work.name)):
+            return remade
+        if fast and _is_among(self._slow, now):
             kind = "no fast path"
         elif fast and _is_among(self._failed, now):
             kind = "failed first call"
@@ -127,10 +140,18 @@ class History:
             return reason_for(work.name, now, known or self._forgotten, work.layer, raised=self._raised)
         return reason(kind, work.name)
 
-    def _is_remade(self) -> bool:
-        """Return whether the same code made another function before that is gone, or that is like this one."""
-        fun = self._fun() if self._fun else None
-        return any(other() is None or are_alike(other(), fun) for other in self._others)
+    def _remade(self, name: str) -> Reason | None:
+        """Return the reason if the same code made another function before; None if that is meant to be another."""
+        if not self._others or self._fun is None:
+            return None
+        fun, earlier = self._fun(), [made.fun() for made in self._others]
+        alike = any(other is not None and are_alike(other, fun) for other in earlier)
+        before, now = self._others[-1].captured, captured(fun)
+        changed = [key for key in now if key in before and not same(before[key], now[key])]
+        if changed and not alike:
+            words = (f"{changed[0]}={show(values[changed[0]])}" for values in (before, now))
+            return reason("captured value", name, *words)
+        return reason("new function object", name) if alike or None in earlier else None
 
 
 def _is_among(signatures: list[Signature], now: Signature) -> bool:
@@ -146,13 +167,12 @@ def history_of(fun: Callable[..., Any]) -> History:
         return History()
     with _places_lock:
         made = _places.get(place, [])
-        mine = [kept for other, kept in made if other() is fun]
-        history = mine[0]() if mine else None
+        mine = [one for one in made if one.fun() is fun]
+        history = mine[0].history() if mine else None
         if history is None:
-            others = [pair for pair in made if pair[0]() is not fun]
-            living = [pair for pair in others if pair[0]() is not None]
-            gone = [pair for pair in others if pair[0]() is None]
-            before = [other for other, _ in others] if place and not mine else ()
-            history = History(this, before)
-            _places[place] = [*gone[-1:], *living[-_MAX_KNOWN:], (this, weakref.ref(history))]
+            others = [one for one in made if one.fun() is not fun]
+            gone = [one for one in others if one.fun() is None]
+            kept = [one for one in others if one not in gone[:-1]]
+            history = History(this, others if place and not mine else ())
+            _places[place] = [*kept[-_MAX_KNOWN:], _Made(this, weakref.ref(history), captured(fun))]
     return history

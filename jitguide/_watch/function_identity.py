@@ -47,6 +47,19 @@ def are_alike(a: Any, b: Any, depth: int = 24) -> bool:
     return False  # arrays and the user's own objects: comparing may be expensive, or show nothing
 
 
+def captured(fun: Any) -> dict[str, Any]:
+    """Return the numbers and texts that a function, or one that it wraps, holds in its closure or as a partial."""
+    found: dict[str, Any] = {}
+    for _ in range(8):
+        if isinstance(fun, functools.partial):
+            found |= fun.keywords
+            fun = fun.func
+        elif isinstance(fun, types.FunctionType):
+            found |= dict(zip(fun.__code__.co_freevars, _values(fun)[0], strict=False))
+            fun = getattr(fun, "__wrapped__", None)
+    return {name: value for name, value in found.items() if isinstance(value, _PLAIN)}
+
+
 def _values(fun: types.FunctionType) -> tuple[Any, ...]:
     """Return what a function holds in addition to its code."""
     try:

@@ -31,6 +31,10 @@ _KINDS = {
         "jit caches by function object. If both are meant to be one, create and jit the function once, "
         "outside the loop.",
     ),
+    "captured value": _Kind(
+        "{argument} is a new function object with another captured value, {before} → {now}",
+        "jit caches by function object, and what a function captures is compiled in. Pass the value as an argument.",
+    ),
     "configuration": _Kind(
         "the setting {argument} changed, {before} → {now}",
         "settings are part of the cache key. Set them once, before the first call.",
@@ -78,7 +82,7 @@ _KINDS = {
     ),
     "weak type": _Kind(
         "{argument} changed between weak and strong type, {before} → {now}",
-        "a Python number has a weak type. Start from an array with a dtype, such as `jnp.float32(0)`.",
+        "a Python number has a weak type. Start from an array with a dtype.",
     ),
     "sharding": _Kind(
         "{argument} changed sharding, {before} → {now}",

@@ -146,7 +146,9 @@ def _spelled(
     """Yield name, whether it was passed by keyword, and value of each argument of a call."""
     for i, value in enumerate(args):
         yield argument_name(parameters, i), False, value
-    for name in sorted(kwargs):  # JAX sorts them as well: their order makes no difference
+    # JAX sorts those passed by keyword: their order makes no difference. The function's own is the one you know.
+    order = {parameter.name: i for i, parameter in enumerate(parameters)}
+    for name in sorted(kwargs, key=lambda name: (order.get(name, len(order)), name)):
         yield name, True, kwargs[name]
 
 

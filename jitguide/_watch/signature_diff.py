@@ -4,26 +4,24 @@ JAX's own explanation is a log text that changes with versions, says nothing abo
 and sometimes picks an unfit earlier call. So signatures are compared here, and no text of JAX is read.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import jax.tree_util as tree
 import numpy as np
-from jax.sharding import SingleDeviceSharding
+from jax.sharding import NamedSharding, SingleDeviceSharding
 
 from jitguide._display import plural
 from jitguide._jax import tree_node
 from jitguide._text import show
+from jitguide._watch.paths import step, written
 from jitguide._watch.reasons import COMPILE, FAST, KINDS, TRACE, Reason, reaches, reason
 from jitguide._watch.signature import STATIC, Argument, Leaf, Signature
-from jitguide._watch.static_diff import Part, equal, field_parts, parts, same, unflattened, words_of
+from jitguide._watch.static_diff import Part, equal, field_parts, parts, same, words_of
 
 _MAX_ALSO = 2
 _SHORT = 40  # characters of keys that are shown all
-_FLAT = re.compile(r"\[<flat index (\d+)>\]")  # of containers that do not name their parts
 # Containers whose own data are keys or nothing; other nodes keep static fields there.
 _CONTAINERS = (dict, tuple, list, type(None))
 # They leave out of sight what else differs in the same place.
@@ -34,6 +32,7 @@ _DONE_BEFORE = {
     FAST: "the program was there before. Only the fast path is new.",
 }
 _KEYS = "one of them is a typed random key. Make all keys in one way: with `jax.random.key`, or all with `PRNGKey`."
+_WEAK = "a Python number has a weak type. Start from an array with a dtype, such as `jnp.{}(0)`."
 _NOT_THE_CAUSE = "that alone makes no new program, and no other difference was found."
 
 
@@ -47,10 +46,10 @@ def reason_for(
     if not earlier:
         kind = "first call without error" if raised else "first call"
         return reason(kind, name, advice=_DONE_BEFORE.get(layer, ""))
-    found = min(
-        (differences(signature, now) for signature in reversed(earlier)),  # of equally near ones the latest
-        key=lambda found: _distance(found, layer),
-    )
+    pairs = [(differences(signature, now), _unmatched(signature, now)) for signature in earlier]
+    found, _ = min(
+        pairs[::-1], key=lambda pair: _distance(pair[0], pair[1], layer)
+    )  # of equally near ones the latest
     telling = _telling(found, layer)
     if not found or (layer == TRACE and not telling):
         return reason("unknown", name)
@@ -70,7 +69,7 @@ def reason_for(
 def differences(before: Signature, now: Signature) -> list[Reason]:
     """Return the differences between two calls, the most telling first; empty if JAX sees none."""
     found = [*_arguments(before, now), *_settings(before, now)]
-    return sorted(found, key=lambda d: (KINDS.index(d.kind), d.argument))
+    return sorted(found, key=lambda d: KINDS.index(d.kind))  # of one kind, in the order of the arguments
 
 
 def same_call(before: Signature, now: Signature) -> bool:
@@ -83,12 +82,20 @@ def _telling(found: list[Reason], layer: str) -> list[Reason]:
     return [d for d in found if reaches(d.kind, layer) or reaches(d.kind, TRACE)]
 
 
-def _distance(found: list[Reason], layer: str) -> tuple[Any, ...]:
+def _unmatched(before: Signature, now: Signature) -> int:
+    """Return how many leaves are in one call only, which tells a renamed key from another tree."""
+    both = before.arguments.keys() & now.arguments.keys()
+    paths = [[{leaf.path for leaf in call.arguments[name].leaves} for name in both] for call in (before, now)]
+    return sum(len(old ^ new) for old, new in zip(*paths, strict=True))
+
+
+def _distance(found: list[Reason], unmatched: int, layer: str) -> tuple[Any, ...]:
     """Return how far an earlier call is, so that the nearest is the one a user would compare with."""
     telling = _telling(found, layer)
     return (
         any(not reaches(d.kind, layer) for d in telling),  # it has another trace, and this call reused one
         any(d.kind == "tree structure" for d in telling),  # the leaves cannot be compared at all
+        unmatched,
         len({d.argument for d in telling}),
         sum(d.kind in _HIDING for d in telling),
         len(telling),
@@ -96,8 +103,10 @@ def _distance(found: list[Reason], layer: str) -> tuple[Any, ...]:
 
 
 def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
-    for name in now.arguments.keys() ^ before.arguments.keys():
+    for name in [*now.arguments, *before.arguments]:
         came = name in now.arguments
+        if came and name in before.arguments:
+            continue
         given, without = (now.arguments[name], before) if came else (before.arguments[name], now)
         kind, absent = "number of arguments", "absent"
         if name in without.defaults:
@@ -107,8 +116,9 @@ def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
         values = without.defaults.get(name, given.value), given.value
         if given.static and not same(*values):
             yield reason("static value", name, *words_of(*(values if came else values[::-1])))
-    for name in before.arguments.keys() & now.arguments.keys():
-        yield from _values(before.arguments[name], now.arguments[name])
+    for name, argument in now.arguments.items():
+        if name in before.arguments:
+            yield from _values(before.arguments[name], argument)
 
 
 def _spelling(argument: Argument) -> str:
@@ -131,10 +141,10 @@ def _values(before: Argument, now: Argument) -> Iterator[Reason]:
         there = {leaf.path: leaf for leaf in before.leaves}
         for leaf in now.leaves:
             if leaf.path in there:
-                yield from _leaves(name + _FLAT.sub(r"[\1]", leaf.path), there[leaf.path], leaf)
+                yield from _leaves(name + written(now.structure, leaf.path), there[leaf.path], leaf)
     else:
         for old, new in zip(before.leaves, now.leaves, strict=True):
-            yield from _leaves(name + _FLAT.sub(r"[\1]", new.path), old, new)
+            yield from _leaves(name + written(now.structure, new.path), old, new)
 
 
 def _fixed(name: str, found: list[Part], field: bool) -> Iterator[Reason]:
@@ -153,19 +163,9 @@ def _structures(path: str, old: Any, new: Any) -> Iterator[Reason]:
             yield from _fixed(path, field_parts(old, new, ""), field=True)
         for i, (a, b) in enumerate(zip(children, others, strict=True)):
             if not equal(a, b):
-                yield from _structures(path + _step(old, i), a, b)
+                yield from _structures(path + step(old, i), a, b)
     else:
         yield reason("tree structure", path, *_nodes(old, new))
-
-
-def _step(structure: Any, i: int) -> str:
-    """Return how a child of a node is written in Python, such as `.weights` or `['x']`."""
-    try:
-        node = unflattened(structure)
-        children, _ = tree.tree_flatten_with_path(node, is_leaf=lambda part: part is not node)
-        return _FLAT.sub(r"[\1]", tree.keystr(children[i][0]))
-    except Exception:  # a container may refuse any leaf but an array
-        return f"[{i}]"
 
 
 def _nodes(old: Any, new: Any) -> tuple[str, str]:
@@ -214,8 +214,8 @@ def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
     if before.shape != now.shape:
         yield reason("shape", name, *types)
     if before.weak != now.weak:
-        words = (f"{'weak' if x.weak else 'strong'} {x.type} ({x.origin})" for x in (before, now))
-        yield reason("weak type", name, *words)
+        first, second = (f"{'weak' if x.weak else 'strong'} {x.type} ({x.origin})" for x in (before, now))
+        yield reason("weak type", name, first, second, _WEAK.format(now.dtype))
     if before.origin != now.origin:
         yield reason("input kind", name, before.origin, now.origin)
     yield from _placement(name, before, now)
@@ -223,16 +223,20 @@ def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
 
 def _placement(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
     if bool(before.committed) != bool(now.committed):
-        words = ("not committed", "committed")
-        yield reason("committedness", name, words[bool(before.committed)], words[bool(now.committed)])
+        words = ("committed" if x.committed else "not committed" for x in (before, now))
+        yield reason("committedness", name, *words)
     if None in (before.sharding, now.sharding):
-        return  # a NumPy array or a Python number goes where the others are
+        # A NumPy array or a Python number goes where the others are; a mesh is part of an array's type.
+        if NamedSharding in (type(before.sharding), type(now.sharding)):
+            words = (_place(x.sharding) if x.sharding else f"a {x.origin}, not placed" for x in (before, now))
+            yield reason("sharding", name, *words)
+        return
     kinds = [getattr(leaf.sharding, "memory_kind", None) for leaf in (before, now)]
     if kinds[0] != kinds[1]:
         yield reason("memory", name, *map(str, kinds))
     elif before.sharding != now.sharding:
         # The axes of a mesh are part of an array's type, even on one device: other axes trace again.
-        moved = {type(leaf.sharding) for leaf in (before, now)} == {SingleDeviceSharding}
+        moved = {type(before.sharding), type(now.sharding)} == {SingleDeviceSharding}
         places = _place(before.sharding), _place(now.sharding)
         if places[0] == places[1]:
             places = _with_devices(before.sharding), _with_devices(now.sharding)

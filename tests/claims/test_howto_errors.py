@@ -355,7 +355,7 @@ def test_explicit_float64_can_be_allowed():
 
 @pytest.mark.claim(
     "x64-changes-random-numbers",
-    "With 64-bit types on, a draw of the default dtype gives other numbers for the same key; naming float32 gives the same ones.",
+    "With 64-bit types on, `jax.random.uniform` in the default dtype gives other numbers for the same key, and in `float32` the same ones.",
 )
 def test_x64_changes_random_numbers():
     key = jax.random.key(0)
@@ -371,7 +371,7 @@ def test_x64_changes_random_numbers():
 
 @pytest.mark.claim(
     "debug-nans-names-the-operation",
-    "The error of `debug_nans` names the operation that made the first `nan`, forward and in a gradient.",
+    "The error of `debug_nans` names the operation that made the first `nan`, forward and in a gradient, in a function without donation or refs.",
 )
 def test_debug_nans_names_the_operation():
     x = jnp.array([0.0, 4.0])
@@ -384,7 +384,7 @@ def test_debug_nans_names_the_operation():
 
 @pytest.mark.claim(
     "debug-nans-runs-the-body-on-values",
-    "After a `nan` in the result, `debug_nans` runs your Python function once more, operation by operation, on values.",
+    "After a `nan` in the result, `debug_nans` runs your Python function once more, operation by operation, on values, if its arguments still exist.",
 )
 def test_debug_nans_runs_the_body_on_values():
     seen = []

@@ -391,7 +391,7 @@ def test_exported_program_has_no_vmap():
 
 @pytest.mark.claim(
     "exported-program-keeps-its-derivative",
-    "`grad` of an exported program works in the process that exported it.",
+    "`grad` of an exported matrix product with an open batch size works in the process that exported it.",
 )
 def test_exported_program_keeps_its_derivative():
     call = open_export().call

@@ -131,7 +131,8 @@ def test_persistent_cache_runs_linear_algebra(child, tmp_path):
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "sorting-executable-is-saved-before-its-call",
-    "On a CPU, an executable that sorts can be serialized before its first call, and not after it.",
+    "On a CPU, an executable that sorts, of a jitted function that was not called, can be serialized before its first "
+    "call, and not after it.",
 )
 @pytest.mark.parametrize("function", [jnp.sort, jnp.argsort, jnp.median], ids=["sort", "argsort", "median"])
 def test_sorting_executable_is_saved_before_its_call(function):

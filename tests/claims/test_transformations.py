@@ -292,7 +292,7 @@ def test_fori_loop_outside_jit_runs_its_body_once():
 
 @pytest.mark.claim(
     "disable-jit-opens-loop-primitives",
-    "Under `jax.disable_jit()` the loop primitives do not trace: they run as Python loops on values.",
+    "Under `jax.disable_jit()` loop primitives such as `fori_loop` do not trace: they run as Python loops on values.",
     seeds="S003-26",
 )
 def test_disable_jit_opens_loop_primitives():

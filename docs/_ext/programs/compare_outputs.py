@@ -56,7 +56,7 @@ _FASTEST = re.compile(r"^([\d.,e+]+(?: #){2,}) .*$")
 _WRAPPED = re.compile(r"^(\S.{50,})\n {2}(?=\S)", re.MULTILINE)
 # Notes that jitguide makes or leaves out, depending on how the measurement went; `scaling` puts their sizes first.
 _NOTES = re.compile(
-    r"Other programs kept|Only \d+ rounds|a jitted call that does nothing|after warm-up, interleaved|Two compiled copies of"
+    r"Other programs kept|Only \d+ rounds|a jitted call that returns its argument|after warm-up, interleaved|Two compiled copies of"
     r"|^(?:Sizes? [^:]+: )?(?:With one wait after many calls|The GPU's clock went|By its typical block)"
     r"|^Compiled again without autotuning"
     r"|^(?:\d+\. )?break-even:? A jitted call|Jit a larger function|^Break-even was not checked"

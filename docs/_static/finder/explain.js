@@ -114,7 +114,7 @@ const GuideErrors = (() => {
   }
 
   function byClass(evidence) {
-    const named = new Set(evidence.message.match(/\b[A-Z]\w+Error\b/g) || []);
+    const named = new Set(all("RAISED", evidence.message).map((m) => component(m[1])));
     named.delete("JaxRuntimeError");
     const fits = (e) => !e.source.length && e.error?.startsWith("jax.") && named.has(component(e.error));
     return entries.filter(fits).slice(0, 1);
