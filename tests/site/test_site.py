@@ -17,7 +17,9 @@ HTML = ROOT / "docs" / "_build" / "html"
 PAGES = sorted(p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html") if "_static" not in p.parts)
 LESSONS = [p for p in PAGES if p.startswith("learn/") and p != "learn/index.html"]
 _GENERATED = {"genindex.html", "search.html", "404.html", "py-modindex.html"}
-_LARGEST_PAGE = 640  # KiB of HTML, of which a server sends an eighth; what a phone on a slow line can still open
+_LARGEST_PAGE = (
+    640  # KiB of HTML, of which a server sends an eighth; what a phone on a slow line can still open
+)
 
 
 @cache
