@@ -57,6 +57,7 @@ SEEN_ELSEWHERE = {
 # Another machine or installation is needed to see these; their texts are in the benchmark of `explain`.
 ELSEWHERE = {
     "jaxlib-version",
+    "own-file-called-jax",
     "cudnn",
     "compiler-crash",
     "process-missing",
@@ -76,7 +77,6 @@ ELSEWHERE = {
     "xla-flag-unknown",  # ends the process
     "device-plugin-limits",
     "nccl",
-    "kernel-not-partitioned",
     "pallas-kernel",
     "too-many-parameters",
     "cache-entry-unreadable",

@@ -103,23 +103,23 @@ def test_a_program_whose_run_raised_is_compared_with():
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "kind"),
     [
-        lambda k: Dense(k),
-        lambda k: functools.partial(power, p=k),
-        lambda k: jax.vmap(power, in_axes=((0, None), (1, None))[k > 2]),
-        lambda k: lambda x, *rest: x * k,
+        (lambda k: Dense(k), "first call"),
+        (lambda k: functools.partial(power, p=k), "captured value"),
+        (lambda k: jax.vmap(power, in_axes=((0, None), (1, None))[k > 2]), "first call"),
+        (lambda k: lambda x, *rest: x * k, "captured value"),
     ],
     ids=["object", "partial", "vmap", "closure"],
 )
-def test_different_functions_of_the_same_code_are_not_called_remade(make):
+def test_different_functions_of_the_same_code_are_not_called_remade(make, kind):
     functions = [watch(jax.jit(make(k))) for k in (2.0, 3.0)]
     for f in functions:
         f(
             jnp.ones((2, 2)),
             *([1.0] if f.__name__ == "power" and not hasattr(f.__wrapped__, "keywords") else []),
         )
-    assert [f.last.reason.kind for f in functions] == ["first call", "first call"]
+    assert [f.last.reason.kind for f in functions] == ["first call", kind]
 
 
 def test_the_same_function_made_twice_is_called_remade_while_both_live():

@@ -46,10 +46,9 @@ def reason_for(
     if not earlier:
         kind = "first call without error" if raised else "first call"
         return reason(kind, name, advice=_DONE_BEFORE.get(layer, ""))
-    pairs = [(differences(signature, now), _unmatched(signature, now)) for signature in earlier]
-    found, _ = min(
-        pairs[::-1], key=lambda pair: _distance(pair[0], pair[1], layer)
-    )  # of equally near ones the latest
+    # Of equally near ones the latest.
+    nearest = min(reversed(earlier), key=lambda before: _distance(before, now, layer))
+    found = differences(nearest, now)
     telling = _telling(found, layer)
     if not found or (layer == TRACE and not telling):
         return reason("unknown", name)
@@ -89,13 +88,13 @@ def _unmatched(before: Signature, now: Signature) -> int:
     return sum(len(old ^ new) for old, new in zip(*paths, strict=True))
 
 
-def _distance(found: list[Reason], unmatched: int, layer: str) -> tuple[Any, ...]:
+def _distance(before: Signature, now: Signature, layer: str) -> tuple[Any, ...]:
     """Return how far an earlier call is, so that the nearest is the one a user would compare with."""
-    telling = _telling(found, layer)
+    telling = _telling(differences(before, now), layer)
     return (
         any(not reaches(d.kind, layer) for d in telling),  # it has another trace, and this call reused one
         any(d.kind == "tree structure" for d in telling),  # the leaves cannot be compared at all
-        unmatched,
+        _unmatched(before, now),
         len({d.argument for d in telling}),
         sum(d.kind in _HIDING for d in telling),
         len(telling),
