@@ -702,3 +702,8 @@ def test_an_option_of_shard_map_is_old_or_too_new(option: str, key: str) -> None
 def test_a_class_that_a_text_only_mentions_is_no_error() -> None:
     assert not explain("see UnexpectedTracerError in the docs of jax").found
     assert explain("jax.errors.UnexpectedTracerError: a new message").key == "leaked-tracer"
+
+
+def test_a_message_of_jax_that_names_a_class_of_pandas_is_not_foreign() -> None:
+    text = "TypeError: Argument '0    1.0' of type <class 'pandas.core.series.Series'> is not a valid JAX type."
+    assert explain(text).found
