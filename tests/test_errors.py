@@ -705,5 +705,7 @@ def test_a_class_that_a_text_only_mentions_is_no_error() -> None:
 
 
 def test_a_message_of_jax_that_names_a_class_of_pandas_is_not_foreign() -> None:
-    text = "TypeError: Argument '0    1.0' of type <class 'pandas.core.series.Series'> is not a valid JAX type."
+    text = (
+        "TypeError: Argument '0    1.0' of type <class 'pandas.core.series.Series'> is not a valid JAX type."
+    )
     assert explain(text).found
