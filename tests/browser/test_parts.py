@@ -63,7 +63,7 @@ def test_the_error_box_answers(visit, name):
         page.keyboard.press("Tab")  # the answer is reached from the box
         assert page.evaluate("document.activeElement.closest('.error-finder') !== null")
         box.fill("KeyError: 'weights'")
-        expect(answer).to_contain_text("not look like an error of JAX")
+        expect(answer).to_contain_text("probably not an error of JAX")
         box.fill("it recompiles at every call")
         expect(answer.get_by_role("link").first).to_be_visible()
         box.fill("")
