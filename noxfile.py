@@ -190,7 +190,8 @@ def live(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Test all but the slow; `-- --claims` these and all claims too, `-- --full` all with coverage, `-- tests/test_watch.py` one file.
 
-    Slow are tests that start whole programs or builds. A claim whose verdict is recorded on this JAX is left out until its experiment changes. Tests that depend on the
+    Slow are tests that start whole programs or builds. A claim whose verdict is recorded on this JAX is left out
+    until its experiment changes. Tests that depend on the
     number of devices are run a second time, with eight simulated ones. `--full` also tries more generated examples.
     """
     full, claims = session.posargs == ["--full"], session.posargs == ["--claims"]

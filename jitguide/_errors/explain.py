@@ -189,10 +189,10 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
     """Return whether an error was raised by something else than JAX."""
     if any(c.startswith(("Tracer", "Concretization", "UnexpectedTracer")) for c in evidence.classes):
         return False
-    named = patterns.OTHER_LIBRARY.search(evidence.message) or any(
-        map(patterns.OTHER_FILE.search, files[-1:])
-    )
-    if named and "jax" not in evidence.message.lower():
+    # Another library may speak of "JAX", and JAX of its classes: `pandas.core.series.Series`.
+    if any(map(patterns.OTHER_FILE.search, files[-1:])) and "jax" not in evidence.message:
+        return True
+    if patterns.OTHER_LIBRARY.search(evidence.message) and "jax" not in evidence.message.lower():
         return True
     in_jax_file = any(map(patterns.IN_JAX.search, files[-1:]))
     if patterns.NAMES_ONLY.search(evidence.message) and not in_jax_file:
