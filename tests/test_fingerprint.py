@@ -1,14 +1,16 @@
 """Stored outputs are used until something changes that can change them: code, packages, devices; not the linter."""
 
+import json
 import os
 import re
+import subprocess
 import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 from _ext import ROOT, build
-from _ext.execution import fingerprint, notebooks
+from _ext.execution import fingerprint, notebooks, package
 
 CODE_CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1\s*$", re.DOTALL | re.MULTILINE)
 
@@ -76,17 +78,15 @@ def test_the_packages_that_pages_import_are_part_of_the_fingerprint():
     )
     assert {"jax", "numpy", "matplotlib"} <= imported
     named = {package.partition("==")[0] for package in fingerprint.packages()} | set(fingerprint.uses(code))
-    for module in imported - {"jitguide"}:  # its sources are part of the fingerprint
+    for module in imported - {"jitguide"}:  # its sources count by part
         assert {name.lower().replace("_", "-") for name in packages_distributions()[module]} & named, module
 
 
 @pytest.mark.parametrize(
-    "file", ["jitguide/__init__.py", "docs/_ipython/matplotlibrc"]
+    "file", ["docs/_ipython/matplotlibrc"]
     + [str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "_ext" / "execution").glob("*.py")],
 )  # fmt: skip
-def test_code_that_cells_run_or_that_shapes_their_outputs_is_part_of_the_fingerprint(
-    monkeypatch, install, file
-):
+def test_code_that_shapes_the_outputs_of_cells_is_part_of_the_fingerprint(monkeypatch, install, file):
     before = fingerprint.digest()
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * (path == ROOT / file))
@@ -107,7 +107,14 @@ PAGES = {
     "runs-pytest": "command = [sys.executable, '-m', 'pytest']",
     "runs-all": "for program in (root / 'examples').glob('*.py'): run(program)",
     "plain": "print(1)",
+    "compares": "from jitguide import compare\ncompare(f, g)",
+    "watches": "import jitguide\n\nwith jitguide.watch() as log: f(1)",
+    "explains": "!python -m jitguide explain error.txt",
+    "unclear": "import jitguide as jg\njg.compare(f, g)",
+    "demos": "from jitguide.demos.cache_key import pairs",
+    "figure": ":recorded: numpy-against-jit\n\nplot(gains)",
 }
+ANY_PART = {"explains", "unclear"}
 
 
 def keys(environment="e"):
@@ -119,11 +126,52 @@ def changed(before):
     return {name for name, key in keys().items() if key != before[name]}
 
 
-def test_an_example_counts_for_the_pages_that_name_it(monkeypatch):
-    before, read = keys(), Path.read_bytes
-    edited = ROOT / "examples" / "training_loop.py"
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * (path == edited))
+@pytest.fixture
+def edit(monkeypatch):
+    """Have a file read as if it ended otherwise."""
+
+    def as_if(file):
+        read, edited = Path.read_bytes, ROOT / file
+        assert edited.exists()
+        monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * (path == edited))
+        package._modules.cache_clear()
+
+    yield as_if
+    package._modules.cache_clear()
+
+
+def test_an_example_counts_for_the_pages_that_name_it(edit):
+    before = keys()
+    edit("examples/training_loop.py")
     assert changed(before) == {"runs-a-loop", "runs-all"}
+
+
+@pytest.mark.parametrize(
+    ("file", "pages"),
+    [
+        ("jitguide/_timing/compare.py", {"compares", "figure", "runs-all"}),
+        ("jitguide/_timing/engine.py", {"compares", "figure", "runs-all"}),  # `compare` imports it
+        ("jitguide/_watch/reasons.py", {"watches", "demos", "runs-a-loop", "runs-all"}),
+        ("jitguide/_errors/catalogue/values.toml", set()),
+        ("jitguide/_recording/machines/2-core-epyc.json", {"figure"}),
+        ("jitguide/display.css", {"compares", "watches", "demos", "figure", "runs-a-loop", "runs-all"}),
+        ("jitguide/demos/cache_key/pairs.py", {"demos"}),
+        ("jitguide/__main__.py", set()),
+    ],
+)
+def test_a_part_of_the_package_counts_for_the_pages_that_use_it(edit, file, pages):
+    before = keys()
+    edit(file)
+    assert changed(before) == pages | ANY_PART
+
+
+def test_what_a_page_is_said_to_use_is_what_it_loads():
+    """Ask a fresh interpreter for what each public name loads."""
+    code = "import json, sys, jitguide; getattr(jitguide, sys.argv[1]); print(json.dumps(list(sys.modules)))"
+    for name in ("check", "roofline", "explain"):
+        told = subprocess.run([sys.executable, "-c", code, name], capture_output=True, text=True, check=True)
+        loaded = {module for module in json.loads(told.stdout) if module.startswith("jitguide")}
+        assert loaded - {"jitguide"} <= package.behind(f"jitguide.{name}")
 
 
 def test_a_tool_counts_for_the_pages_that_name_it(install):

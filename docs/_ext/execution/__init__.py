@@ -24,7 +24,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
-from . import drift, fingerprint, kernels, measuring, notebooks, recorded_values, status
+from . import drift, fingerprint, kernels, measuring, notebooks, package, recorded_values, status
 from .progress import Progress
 from .store import Store, StoreError
 
@@ -41,8 +41,9 @@ def setup(app: Sphinx) -> ExtensionMetadata:
         digest = fingerprint.digest()
     except RuntimeError as error:
         raise ExtensionError(str(error)) from None
-    # A value with the effect "env" makes Sphinx read every page again when the environment changes.
+    # A value with the effect "env" makes Sphinx read every page again when the environment or the package changes.
     app.add_config_value("guide_fingerprint", digest, "env", [str])
+    app.add_config_value("guide_package", package.digest("jitguide"), "env", [str])
     app.add_config_value("guide_store", None, "", [str])
     execution = _Execution(app)
     app.add_config_value(

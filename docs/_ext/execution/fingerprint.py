@@ -1,6 +1,6 @@
 """A digest of everything outside a page that can change the outputs of its cells.
 
-`digest` is of what can change any page, `uses` of what this page names.
+`digest` is of what can change any page, `uses` of what this page names: of `jitguide`, the examples and the tools.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from packaging.utils import canonicalize_name
 
 from _ext import DATA, DOCS, ROOT, build
 
-# Sources that cells run or that shape their outputs.
-_SOURCES = (ROOT / "jitguide", DOCS / "_ipython", Path(__file__).parent)
+from . import package
+
+# Sources that shape the outputs of cells.
+_SOURCES = (DOCS / "_ipython", Path(__file__).parent)
 _EXAMPLES = ROOT / "examples"  # each counts for the pages that name it, and so does a tool or a library
 FIGURES = DATA / "figures"  # what figures drew on other machines; it counts for the pages with such figures
 _TOOLS = ("pytest", "equinox", "flax", "optax")
@@ -62,11 +64,11 @@ def sources(*folders: Path) -> dict[str, str]:
 
 
 def uses(code: str) -> dict[str, str]:
-    """Return the examples and tools that the code of a page names, each with its digest or version.
+    """Return what the code of a page names, each with its digest or version: parts of `jitguide`, examples and tools.
 
     Example:
         >>> list(uses("run('training_loop.py')"))
-        ['training_loop']
+        ['jitguide.watch', 'training_loop']
     """
     texts = {path.stem: path.read_text("utf-8") for path in sorted(_EXAMPLES.glob("*.py"))}
     found: set[str] = set()
@@ -76,19 +78,22 @@ def uses(code: str) -> dict[str, str]:
     while new:  # an example may use another
         found |= new
         new = {name for name in texts if any(name in texts.get(one, "") for one in new)} - found
-    return state(found)
+    everything = "\n".join([code, *(texts.get(name, "") for name in found)])
+    return state(found | package.uses(everything))
 
 
 def state(names: Iterable[str]) -> dict[str, str]:
-    """Return the present digest or version of each example or tool, or of the recorded figures."""
+    """Return the present digest or version of what a page uses: what `uses` names, or the recorded figures."""
     found = {}
     for name in sorted(names):
         if name == FIGURES.name:
             texts = [path.read_bytes() for path in sorted(FIGURES.glob("*.json"))]
             found[name] = hashlib.sha256(b"".join(texts)).hexdigest()
+        elif name.partition(".")[0] == "jitguide":
+            found[name] = package.digest(name)
         elif name in _TOOLS:
-            package = _installed(name)
-            found[name] = package.version if package else ""
+            tool = _installed(name)
+            found[name] = tool.version if tool else ""
         else:
             path = _EXAMPLES / f"{name}.py"
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
@@ -108,15 +113,15 @@ def packages() -> list[str]:
     seen = set()
     while wanted:
         name, extras = wanted.pop()
-        package = _installed(name)
-        if package is None or (name, extras) in seen:
+        installed = _installed(name)
+        if installed is None or (name, extras) in seen:
             continue
         seen.add((name, extras))
-        found[canonicalize_name(name)] = package.version
-        for needed in map(Requirement, package.requires or []):
+        found[canonicalize_name(name)] = installed.version
+        for needed in map(Requirement, installed.requires or []):
             if needed.marker is None or any(needed.marker.evaluate({"extra": e}) for e in ("", *extras)):
                 wanted.append((needed.name, frozenset(needed.extras)))
-    found |= {name: package.version for name in _ALONE if (package := _installed(name))}
+    found |= {name: alone.version for name in _ALONE if (alone := _installed(name))}
     return sorted(f"{name}=={version}" for name, version in found.items())
 
 

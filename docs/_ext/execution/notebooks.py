@@ -60,10 +60,12 @@ def line_of(notebook: nbformat.NotebookNode, cell: nbformat.NotebookNode) -> int
 
 
 def uses(notebook: nbformat.NotebookNode) -> dict[str, str]:
-    """Return the examples and tools that the page's cells name, each with its digest or version."""
+    """Return what the page's cells name, each with its digest or version, and what figures draw again."""
     cells = code_cells(notebook)
-    recorded = [fingerprint.FIGURES.name] if any("recorded-data" in cell.metadata for cell in cells) else []
-    return fingerprint.uses("\n".join(cell.source for cell in cells)) | fingerprint.state(recorded)
+    options = {option for cell in cells for option in cell.metadata}
+    drawn = {"recorded": "jitguide.record", "recorded-data": fingerprint.FIGURES.name}
+    again = [source for option, source in drawn.items() if option in options]
+    return fingerprint.uses("\n".join(cell.source for cell in cells)) | fingerprint.state(again)
 
 
 def key(notebook: nbformat.NotebookNode, environment: str) -> str:
