@@ -85,6 +85,7 @@ def test_a_misspelt_name_is_refused_with_the_right_one():
         f(ones(8))
 
 
+@pytest.mark.slow
 def test_frames_of_the_package_are_hidden_in_pytest(tmp_path):
     (tmp_path / "test_it.py").write_text(
         "import jax\nfrom jitguide import assert_compiles, watch\n"

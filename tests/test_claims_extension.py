@@ -85,6 +85,7 @@ def build(tmp_path, sphinx):
     return run
 
 
+@pytest.mark.slow
 def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
     code, printed, out = build()
     assert code == 0, printed
@@ -105,6 +106,7 @@ def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
     assert "compared with 0.0.1" in (out / "about" / "what-changed.html").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -125,6 +127,7 @@ def test_a_claim_that_cannot_stand_fails_the_build(build, change, message):
     assert message in printed
 
 
+@pytest.mark.slow
 def test_the_mark_of_a_claim_that_was_only_compiled_for_a_tpu_says_so(build):
     code, printed, out = build("00", devices=[{"device": "the TPU v5e compiler, nothing run", "count": 1}])
     assert code == 0, printed

@@ -84,6 +84,7 @@ print("2 compiles")
 """
 
 
+@pytest.mark.slow
 def test_a_build_is_recorded_compared_and_accepted_again(tmp_path, sphinx):
     source = tmp_path / "docs"
     source.mkdir()
@@ -109,6 +110,7 @@ def test_a_build_is_recorded_compared_and_accepted_again(tmp_path, sphinx):
     assert build()[0] == 0
 
 
+@pytest.mark.slow
 def test_accepting_one_page_keeps_what_is_recorded_of_the_others(tmp_path, sphinx):
     source = tmp_path / "docs"
     source.mkdir()

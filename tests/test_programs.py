@@ -151,6 +151,7 @@ def test_a_break_even_may_come_and_go_and_no_other_finding():
     assert said() != said("constant")
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_its_code_prints():
     text = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
     code, shown = re.findall(r"```(?:python|text)\n(.*?)```", text, re.DOTALL)[:2]
@@ -186,6 +187,7 @@ def test_notes_on_how_a_measurement_went_may_come_and_go(note):
     assert compare_outputs.normal(f"variant  time\n{note}\nend", ["clock"]) == ["variant time", "end"]
 
 
+@pytest.mark.slow
 def test_an_unseeded_generator_is_noticed():
     page = "import numpy as np\nrng = np.random.default_rng()\n# %%\nprint(rng.normal())"
     legacy = "import numpy as np\n# %%\nprint(np.random.randn())"
@@ -195,6 +197,7 @@ def test_an_unseeded_generator_is_noticed():
     assert all("it prints" in one.problem for one in unseeded)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fresh", "scale"), [(False, "0.1"), (True, "None")])
 def test_only_forked_programs_measure_briefly(fresh, scale, monkeypatch):
     monkeypatch.delenv("JITGUIDE_BUDGET_SCALE")
@@ -202,6 +205,7 @@ def test_only_forked_programs_measure_briefly(fresh, scale, monkeypatch):
     assert runner.run([runner.Job("x", text, fresh=fresh)])["x"].stdout.strip() == scale
 
 
+@pytest.mark.slow
 def test_a_block_that_would_tell_compiles_by_itself():
     text = (
         "import jax\nf = jax.jit(lambda x: x * 3.25)\nread = []\n"

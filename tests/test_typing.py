@@ -25,6 +25,7 @@ def test_the_program_imports_every_public_name():
     assert [name for name in imported if name in jitguide.__all__] == jitguide.__all__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_a_type_checker_finds_the_types_that_the_program_states(checker):
     if find_spec(checker) is None:
