@@ -27,16 +27,17 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize("question", ALL, ids=[q["id"] for q in ALL])
-def test_a_question_has_its_fields(question):
-    assert {name: type(value) for name, value in question.items()} == TYPES
-    assert re.fullmatch(r"q[34567]-\d{3}", question["id"])
-    assert SOURCE.fullmatch(question["source"])
-    assert 2022 <= question["year"] <= 2026
-    assert 2 <= len(question["facts"]) <= 4
-    texts = [question["topic"], question["question"], question["checked"], *question["facts"]]
-    assert all(isinstance(text, str) and text and text == text.strip() for text in texts)
-    assert len(question["question"]) <= 250
+def test_a_question_has_its_fields():
+    for question in ALL:
+        told = question["id"]
+        assert {name: type(value) for name, value in question.items()} == TYPES, told
+        assert re.fullmatch(r"q[34567]-\d{3}", told)
+        assert SOURCE.fullmatch(question["source"]), told
+        assert 2022 <= question["year"] <= 2026, told
+        assert 2 <= len(question["facts"]) <= 4, told
+        texts = [question["topic"], question["question"], question["checked"], *question["facts"]]
+        assert all(isinstance(text, str) and text and text == text.strip() for text in texts), told
+        assert len(question["question"]) <= 250, told
 
 
 @pytest.mark.parametrize("name", PARTS)
