@@ -29,7 +29,7 @@ PAGES = {
     "static": "learn/static-and-traced-values",
     "constant": "howto/captured-constants",
     "unrolled loop": "howto/slow-first-call",
-    "donation": "howto/out-of-memory",
+    "donation": "howto/donated-buffers",
     "unused argument": "learn/arguments",
     "captured key": "howto/random-keys",
     "key used twice": "howto/random-keys",
