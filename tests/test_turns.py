@@ -44,6 +44,16 @@ def test_what_measures_is_alone_and_others_fill_the_cores(cores):
     assert not room.inside
 
 
+def test_kernels_start_beside_cells_and_never_beside_what_measures():
+    room, chance = Room(2), random.Random(0)
+    pages = [["beside", *chance.choices(["alone", "together"], k=8), "beside"] for _ in range(20)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda page: [room.stay(kind) for kind in page], pages))
+    assert not room.wrong
+    assert room.most > 2, "a start took the core of a cell"
+    assert not room.inside
+
+
 def test_what_measures_is_let_in_although_others_keep_coming():
     room, stop = Room(2), threading.Event()
 

@@ -94,14 +94,14 @@ def _by_class(evidence: _Evidence) -> list[Entry]:
 
 def rank(evidence: _Evidence) -> list[Entry]:
     """Return the entries that match `evidence`, best first."""
-    scored = [(score, e) for e in catalogue() if (score := _score(e, evidence)) is not None]
+    texts = {evidence.message, " ".join(evidence.message.split())}  # also without the breaks of a box
+    scored = [(score, e) for e in catalogue() if (score := _score(e, evidence, texts)) is not None]
     return [entry for _, entry in sorted(scored, key=lambda item: -item[0])]  # equal ones stay in order
 
 
-def _score(entry: Entry, evidence: _Evidence) -> float | None:
+def _score(entry: Entry, evidence: _Evidence, texts: set[str]) -> float | None:
     if entry.error is None and evidence.classes and not any(c.endswith("Warning") for c in evidence.classes):
         return None  # something was raised, and this entry is about what raises nothing
-    texts = {evidence.message, " ".join(evidence.message.split())}  # also without the breaks of a box
     matches = [m for p in entry.patterns for t in texts if (m := _compiled(p, re.IGNORECASE).search(t))]
     if not matches:
         return None

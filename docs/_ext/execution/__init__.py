@@ -29,8 +29,9 @@ from .progress import Progress
 from .store import Store, StoreError
 
 _log = logging.getLogger(__name__)
-# MyST-NB calls `read` with the text of a page alone; `source-read`, which comes first, says which page it is.
+_WAITING = 6  # pages that may wait to measure; more would gain little, and each takes memory
 _GUESS = {False: 0.2, True: 3.0}  # seconds of a cell, by whether it measures
+# MyST-NB calls `read` with the text of a page alone; `source-read`, which comes first, says which page it is.
 _reader: ContextVar[Callable[[str], nbformat.NotebookNode]] = ContextVar("reader")
 
 
@@ -136,7 +137,7 @@ class _Execution:
         self._progress = Progress(expected)
         self._kernels = kernels.Kernels(build.workers(), app.config.guide_machine)
         # More pages than workers: while some wait to measure, others fill the cores.
-        with ThreadPoolExecutor(build.workers() + 4 if build.workers() > 1 else 1) as pool:
+        with ThreadPoolExecutor(build.workers() + _WAITING if build.workers() > 1 else 1) as pool:
             try:
                 order = sorted(jobs, key=lambda page: -sum(expected[page]))
                 list(pool.map(lambda page: self._execute(page, *jobs[page]), order))

@@ -133,17 +133,17 @@ class _Client(NotebookClient):
     async def async_start_new_kernel(self, **options: Any) -> None:
         work = self._folder / "work"
         work.mkdir()
-        with self._turns.together():
+        with self._turns.beside():
             await super().async_start_new_kernel(cwd=str(work), env=environment(), **options)
             km: Any = self.km
             self.process = km.provisioner.process
 
     async def async_start_new_kernel_client(self) -> Any:
-        with self._turns.together():
+        with self._turns.beside():
             return await super().async_start_new_kernel_client()
 
     async def _async_cleanup_kernel(self) -> None:
-        with self._turns.together():
+        with self._turns.beside():
             await super()._async_cleanup_kernel()
 
     async def async_execute_cell(
