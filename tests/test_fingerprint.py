@@ -84,7 +84,7 @@ def test_the_packages_that_pages_import_are_part_of_the_fingerprint():
     + [str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "_ext" / "execution").glob("*.py")],
 )  # fmt: skip
 def test_code_that_shapes_the_outputs_of_cells_is_part_of_the_fingerprint(monkeypatch, file):
-    monkeypatch.setattr(fingerprint, "environment", dict)  # the tests above change that
+    monkeypatch.setattr(fingerprint, "environment", dict)  # slow to read, and the same before and after
     before = fingerprint.digest()
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * (path == ROOT / file))
