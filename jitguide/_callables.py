@@ -2,13 +2,11 @@
 
 import functools
 import inspect
-import sysconfig
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
@@ -19,11 +17,6 @@ from jitguide._text import show
 
 # Where libraries keep the jitted function inside their own: `flax.nnx.jit`, `equinox.filter_jit`.
 _HELD = ("jitted_fn", "_cached")
-_OF_OTHERS = (
-    "<frozen",
-    *(sysconfig.get_path(key) for key in ("stdlib", "platstdlib")),
-    str(Path(jax.__file__).parent),
-)
 T = TypeVar("T")
 _STAGED = (jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled)
 
@@ -184,6 +177,19 @@ def through(
     return result
 
 
+def layers(fn: Any) -> Iterator[Any]:
+    """Yield a callable and what is inside it, outermost first: of wrappers, partials, methods and callable objects."""
+    for _ in range(20):  # a chain that points at itself must end
+        yield fn
+        parts = (getattr(fn, name, None) for name in ("__wrapped__", "func", "__func__"))
+        inner = next(filter(callable, parts), None)
+        if inner is None and callable(fn) and not hasattr(fn, "__code__") and not inspect.isclass(fn):
+            inner = type(fn).__call__
+        if inner is None or isinstance(inner, types.WrapperDescriptorType):
+            return
+        fn = inner
+
+
 def parameters_of(fn: Any) -> list[inspect.Parameter]:
     """Return the parameters of a function; none for the few callables of C that do not tell."""
     try:
@@ -261,13 +267,3 @@ def hint_at_static(caller: str, error: TypeError) -> None:
             f"{caller} takes the options of jit from the function: to make this argument static, pass "
             "jax.jit(fn, static_argnames=...) in place of fn."
         )
-
-
-def is_installed(file: str) -> bool:
-    """Return whether a file belongs to Python, JAX or an installed package, which may be anywhere.
-
-    Example:
-        >>> is_installed("/home/me/.local/lib/python3.11/site-packages/optax/_src/base.py")
-        True
-    """
-    return file.startswith(_OF_OTHERS) or "site-packages" in file or "dist-packages" in file

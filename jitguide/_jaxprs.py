@@ -74,39 +74,52 @@ def uses_a_key_twice(jaxpr: Any) -> bool | None:
     from jax.experimental.key_reuse import _core as key_reuse
 
     try:
-        key_reuse.check_key_reuse_jaxpr(open_jaxpr(_with_new_keys(jaxpr, {})))
+        key_reuse.check_key_reuse_jaxpr(open_jaxpr(rewritten(jaxpr, _with_new_key)))
     except jax.errors.KeyReuseError:
         return True
     return False
 
 
-def _with_new_keys(jaxpr: Any, done: dict[int, Any]) -> Any:
-    """Return a jaxpr in which what selects among random keys makes a new one, and uses up none.
+def _with_new_key(equation: Any, params: dict[str, Any]) -> Any:
+    """Return what selects among random keys as what makes a new one, and uses up none.
 
     JAX's checker takes every choice by `jnp.where`, or by a branch under `vmap`, for a use of all its keys.
     """
-    if id(jaxpr) not in done:
-        inner = open_jaxpr(jaxpr)
-        if inner is jaxpr:
-            made = replaced(jaxpr, eqns=[_with_new_key(equation, done) for equation in inner.eqns])
-        else:
-            made = replaced(jaxpr, jaxpr=_with_new_keys(inner, done))
-        done[id(jaxpr)] = made
-    return done[id(jaxpr)]
-
-
-def _with_new_key(equation: Any, done: dict[int, Any]) -> Any:
     from jax._src.random import random_clone_p
 
     if equation.primitive.name == "select_n" and str(equation.outvars[0].aval).startswith("key<"):
         return equation.replace(primitive=random_clone_p, params={}, invars=equation.invars[1:2])
+    return equation.replace(params=params)
+
+
+def rewritten(jaxpr: Any, change: Callable[[Any, dict[str, Any]], Any]) -> Any:
+    """Return a jaxpr with `change(equation, params)` in place of each equation, whose bodies in `params` are rewritten.
+
+    One object in gives one object out: a function that is called twice must stay one function in the StableHLO.
+    This and the two below raise where JAX lacks what they need: `stages` then links by source line and adds a note.
+    """
+    done: dict[int, Any] = {}
 
     def made(value: Any) -> Any:
-        if isinstance(value, tuple) and any(map(is_jaxpr, value)):
-            return tuple(map(made, value))
-        return _with_new_keys(value, done) if is_jaxpr(value) else value
+        if isinstance(value, tuple | list):
+            items = [made(item) for item in value]
+            if all(new is item for new, item in zip(items, value, strict=True)):
+                return value
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        if not is_jaxpr(value):
+            return value
+        if id(value) not in done:
+            inner = open_jaxpr(value)
+            if inner is value:
+                eqns = [
+                    change(e, {name: made(param) for name, param in e.params.items()}) for e in inner.eqns
+                ]
+                done[id(value)] = value.replace(eqns=eqns)
+            else:
+                done[id(value)] = value.replace(jaxpr=made(inner))
+        return done[id(value)]
 
-    return equation.replace(params={name: made(value) for name, value in equation.params.items()})
+    return made(jaxpr)
 
 
 @otherwise(None)
@@ -148,14 +161,6 @@ def lines_of(equation: Any) -> list[tuple[str, int]]:
 def code_of(equation: Any) -> list[tuple[Any, int]]:
     """Return code and offset of the calls that made an equation, innermost first. Without them, `check` adds a note."""
     return list(zip(*equation.source_info.traceback.raw_frames(), strict=True))
-
-
-def replaced(jaxpr: Any, /, **parts: Any) -> Any:
-    """Return a jaxpr with other parts. This and the two below raise where JAX lacks what they need.
-
-    `stages` tries them on a small function first. If they fail, it links by source line and adds a note.
-    """
-    return jaxpr.replace(**parts)
 
 
 def in_scope(equation: Any, scope: str, params: dict[str, Any]) -> Any:

@@ -8,7 +8,6 @@ names of its events, so a self-test compiles a function of its own before anythi
 import contextlib
 import functools
 import logging
-import os
 import re
 import sys
 import threading
@@ -23,16 +22,11 @@ import jax
 import jax.monitoring
 
 from jitguide import _jax
-from jitguide._callables import is_installed
+from jitguide._files import owner
 from jitguide._text import place
 
 _PING = "/jitguide/ping"
 UNNAMED = "<unnamed function>"  # what JAX calls an object with `__call__`
-# Frames of these folders are never your own line, those of other installed packages only if there is no other.
-_NOT_YOURS = tuple(
-    os.path.dirname(os.path.abspath(path)) + os.sep  # noqa: PTH100, PTH120 - pathlib costs more per frame
-    for path in (jax.__file__, __file__, contextlib.__file__)
-)
 
 
 @dataclass(frozen=True)
@@ -117,15 +111,11 @@ def _on_event(event: str, **_: object) -> None:
 
 def _your_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(2)
-    found = None
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((*_NOT_YOURS, "<frozen")):
-            found = found or frame
-            if not is_installed(file):
-                return frame
+    found = None  # that of another library, where there is none of yours
+    while frame is not None and (whose := owner(frame.f_code.co_filename)) != "you":
+        found = found or (frame if whose == "library" else None)
         frame = frame.f_back
-    return found
+    return frame or found
 
 
 def _is_yours(name: str, frame: FrameType | None) -> bool:

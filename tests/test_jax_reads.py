@@ -343,7 +343,7 @@ ROWS = {
     "name_stack": name_stack,
     "lines_of": lines_of,
     "code_of": code_of,
-    "replaced": rebuilt(_jaxprs.replaced),
+    "rewritten": rebuilt(_jaxprs.rewritten),
     "in_scope": rebuilt(_jaxprs.in_scope),
     "as_function": rebuilt(_jaxprs.as_function),
     "sources": sources,

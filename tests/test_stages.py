@@ -20,8 +20,8 @@ import pytest
 
 from jitguide import stages
 from jitguide._jax import cost_analysis, jit_options, memory_analysis
-from jitguide._stages.build import Tagger, replay
-from jitguide._stages.tags import Nodes, works
+from jitguide._jaxprs import rewritten
+from jitguide._stages.tags import Nodes, replay, sites_of, tagged, works
 
 X = np.arange(1.0, 9.0, dtype=np.float32)
 TABLE = np.arange(2048, dtype=np.float32).reshape(2, 1024)
@@ -113,8 +113,8 @@ def test_the_tagged_program_is_the_program(name):
     fn, *args = CASES[name]
     jitted = fn if hasattr(fn, "lower") else jax.jit(fn)
     traced = jitted.trace(*args)
-    tagged, _ = Tagger().jaxpr(traced.jaxpr)
-    program = replay(getattr(jitted, "__wrapped__", jitted), traced, tagged, jit_options(jitted))
+    jaxpr = tagged(traced.jaxpr, sites_of(traced.jaxpr))
+    program = replay(getattr(jitted, "__wrapped__", jitted), traced, jaxpr, jit_options(jitted))
     assert program.trace(*args).lower().as_text() == traced.lower().as_text()
 
 
@@ -156,9 +156,7 @@ def test_what_jax_removed_is_what_has_no_use(name):
             assert equation.id not in lowered
     fn, *args = CASES[name]
     jaxpr = (fn if hasattr(fn, "lower") else jax.jit(fn)).trace(*args).jaxpr
-    tagger = Tagger()
-    tagged, top = tagger.jaxpr(jaxpr)
-    nodes = Nodes(tagged, top, tagger.sites).all
+    nodes = Nodes(jaxpr, sites_of(jaxpr)).all
     assert [n.id for n in nodes if not n.live] == [
         e.id for e in looked_at(name).equations if e.status == "unused"
     ]
@@ -498,7 +496,7 @@ def test_an_unchanged_sequence_in_an_equation_stays_the_same_object():
             return super().__new__(cls, items)
 
     names = Names("a", "b")
-    assert Tagger()._value(names) is names
+    assert rewritten(names, lambda equation, params: equation) is names
 
 
 def test_what_xla_does_not_count_is_zero():

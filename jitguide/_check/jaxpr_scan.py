@@ -1,14 +1,12 @@
 """What a jaxpr tells about the function it came from: constants, unrolled loops, calls back to Python."""
 
 import dis
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
-from jitguide._callables import is_installed
+from jitguide._files import owner
 from jitguide._jaxprs import bodies, code_of, equations, open_jaxpr, with_bodies
 
 # Longer bodies are not searched for: users already notice the compile time of eight copies of one.
@@ -19,7 +17,6 @@ _FEWEST_REPEATS = 8
 _FEWEST_EQUATIONS = 32
 _HOST = ("callback", "debug_print")
 _DRAWS = ("random_bits", "random_gamma", "threefry2x32", "rng_bit_generator")
-_JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep  # noqa: PTH100, PTH120 - as the frames have it
 
 # The user's frames that led to an equation: which code, and the offset in it, finer than a line.
 Place = tuple[tuple[int, int], ...]
@@ -128,8 +125,8 @@ def _is_the_readers(first: Any, places: set[Place], outside: set[Place], chained
 
 def _in_a_librarys_loop(equation: Any) -> bool:
     """Return whether the loops of Python around an equation are all in installed packages, where no user can change them."""
-    loops = [is_installed(code.co_filename) for code, at in code_of(equation) if _is_in_a_loop(code, at)]
-    return bool(loops) and all(loops)
+    loops = [owner(code.co_filename) for code, at in code_of(equation) if _is_in_a_loop(code, at)]
+    return bool(loops) and "you" not in loops
 
 
 def _is_in_a_loop(code: Any, at: int) -> bool:
@@ -155,8 +152,7 @@ def knows_places(jaxpr: Any) -> bool:
 
 
 def _place(equation: Any) -> Place:
-    readers = ((code, at) for code, at in code_of(equation) if not code.co_filename.startswith(_JAX))
-    return tuple((id(code), at) for code, at in readers)
+    return tuple((id(code), at) for code, at in code_of(equation) if owner(code.co_filename) != "jax")
 
 
 def _weight(equation: Any) -> int:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jax import tree
 
-from jitguide._callables import is_installed
+from jitguide._files import owner
 from jitguide._jax import has_tracer, is_tracer
 from jitguide._text import place
 
@@ -47,7 +47,11 @@ def observed(fn: Callable[..., Any], statics: dict[str, Any], trace: Callable[[]
 
     def notice(frame: Any, event: str, value: Any) -> None:
         caller = frame if event == "c_call" else frame.f_back
-        if event in ("c_call", "call") and (name := _act(frame, event, value)) and _is_yours(caller):
+        if (
+            event in ("c_call", "call")
+            and (name := _act(frame, event, value))
+            and owner(caller.f_code.co_filename) == "you"
+        ):
             acts[f"uses `{name}` at {place(caller.f_code.co_filename, caller.f_lineno)}"] = None
 
     before, profiler = _states(_within_reach(fn) | statics), sys.getprofile()
@@ -66,7 +70,7 @@ def _within_reach(fn: Callable[..., Any], depth: int = 3) -> dict[str, Any]:
     found = captured(fn)
     for value in list(found.values()) if depth else ():
         inner = inspect.unwrap(value) if callable(value) else value
-        if isinstance(inner, FunctionType) and not is_installed(inner.__code__.co_filename):
+        if isinstance(inner, FunctionType) and owner(inner.__code__.co_filename) == "you":
             found = _within_reach(inner, depth - 1) | found
     return found
 
@@ -104,11 +108,6 @@ def _act(frame: Any, event: str, value: Any) -> str:
     if isinstance(owner, type) and issubclass(owner, date) and name in ("now", "today", "utcnow"):
         return f"{owner.__name__}.{name}"
     return f"random.{name}" if isinstance(owner, random.Random) else ""
-
-
-def _is_yours(frame: Any) -> bool:
-    file, module = frame.f_code.co_filename, frame.f_globals.get("__name__", "")
-    return not is_installed(file) and "jitguide" not in module
 
 
 def _states(values: dict[str, Any]) -> dict[str, str]:

@@ -1,19 +1,12 @@
 """Which line of the user's own source an exception came from."""
 
 import linecache
-import re
-import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import PurePath
-from types import FrameType
 
+from jitguide._files import owner
 from jitguide._text import in_cell
-
-# Frames of these packages are how an error arose, not where the user can fix it.
-_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
-_OWN_DIRECTORY = str(PurePath(__file__).parent)
-_LIBRARIES = frozenset({"jax", "jaxlib", "numpy"}) | sys.stdlib_module_names
 
 
 @dataclass(frozen=True)
@@ -42,16 +35,9 @@ def user_line(error: BaseException) -> SourceLine | None:
 
     If all are, it is the innermost outside JAX, NumPy and the standard library; None without it or its source.
     """
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     summaries = traceback.extract_tb(error.__traceback__)
-    found = [s for frame, s in zip(frames, summaries, strict=False) if not _in_library(frame)]
-    own = [s for s in found if not _INSTALLED.search(s.filename)]
-    return _source_line((own or found)[-1]) if found else None
-
-
-def _in_library(frame: FrameType) -> bool:
-    module = str(frame.f_globals.get("__name__", ""))
-    return module.partition(".")[0] in _LIBRARIES or frame.f_code.co_filename.startswith(_OWN_DIRECTORY)
+    own, others = ([s for s in summaries if owner(s.filename) == whose] for whose in ("you", "library"))
+    return _source_line((own or others)[-1]) if own or others else None
 
 
 def _source_line(summary: traceback.FrameSummary) -> SourceLine | None:

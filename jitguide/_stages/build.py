@@ -14,7 +14,7 @@ from jitguide._stages import jaxpr as jaxpr_text
 from jitguide._stages.hlo import BOOKKEEPING, Module, ordered
 from jitguide._stages.model import Line, Stage
 from jitguide._stages.result import Stages
-from jitguide._stages.tags import Nodes, Tagger, replay, tags, untag_names, works
+from jitguide._stages.tags import Nodes, replay, sites_of, tagged, tags, untag_names, works
 
 NO_LINKS = "Links are not available: JAX made no copy of this program that carries labels."
 NO_HLO = "The optimized HLO is not available on this backend."
@@ -82,16 +82,16 @@ def _tagged(jitted: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if not works():
         return None
     try:
-        tagger = Tagger()
-        tagged, top = tagger.jaxpr(traced.jaxpr)
+        sites = sites_of(traced.jaxpr)
+        jaxpr = tagged(traced.jaxpr, sites)
         inner, options = getattr(jitted, "__wrapped__", jitted), _jax.jit_options(jitted) or {}
-        program = replay(inner, traced, tagged, options).trace(*args, **kwargs)
+        program = replay(inner, traced, jaxpr, options).trace(*args, **kwargs)
         lowered = program.lower()
         if _operations_of(lowered) != _operations_of(traced.lower()):
             return None
     except Exception:  # undocumented parts of JAX failed; the program itself is lowered again, without tags
         return None
-    return Program(tagged, Nodes(tagged, top, tagger.sites), lowered, True)
+    return Program(jaxpr, Nodes(traced.jaxpr, sites), lowered, True)
 
 
 def _operations_of(lowered: Any) -> list[str]:
@@ -100,11 +100,9 @@ def _operations_of(lowered: Any) -> list[str]:
 
 
 def _plain(traced: Any) -> Program:
-    tagger = Tagger(mark=False)
-    _, top = tagger.jaxpr(traced.jaxpr)
     with _jax.placeholders_explained():
         lowered = traced.lower()
-    return Program(traced.jaxpr, Nodes(traced.jaxpr, top, tagger.sites), lowered, False)
+    return Program(traced.jaxpr, Nodes(traced.jaxpr, sites_of(traced.jaxpr)), lowered, False)
 
 
 def _compile(lowered: Any) -> Any:

@@ -18,7 +18,7 @@ def link(module: Module, emitted: Mapping[int, set[str]], nodes: Nodes) -> None:
         instruction.link = "exact" if instruction.equations else None
     if not any(instruction.equations for instruction in module.instructions()):
         return  # no label anywhere: a link would be a guess
-    _deduce(module, emitted, nodes)
+    _deduce(module, emitted)
     for instruction in module.instructions():
         if instruction.opcode == "fusion" or (instruction.called and not instruction.equations):
             inside = [i for i in module.inside(instruction) if i.equations and i.opcode != "parameter"]
@@ -27,12 +27,11 @@ def link(module: Module, emitted: Mapping[int, set[str]], nodes: Nodes) -> None:
             instruction.link = ("exact" if exact else "inferred") if instruction.equations else None
 
 
-def _deduce(module: Module, emitted: Mapping[int, set[str]], nodes: Nodes) -> None:
+def _deduce(module: Module, emitted: Mapping[int, set[str]]) -> None:
     users = _users(module)
     computing = (i for i in module.instructions() if i.opcode not in _MATERIAL | BOOKKEEPING)
     claimed = frozenset().union(*(i.equations for i in computing))
     unclaimed = {equation: ops for equation, ops in emitted.items() if equation not in claimed}
-    producers = _producers(nodes)
     found: list[tuple[Instruction, frozenset[int]]] = []
     for instruction in module.instructions():
         if instruction.equations or instruction.opcode in BOOKKEEPING or instruction.opcode == "fusion":
@@ -43,22 +42,17 @@ def _deduce(module: Module, emitted: Mapping[int, set[str]], nodes: Nodes) -> No
             continue
         near = _near(module, instruction, users)
         if instruction.opcode not in _MATERIAL:
-            near = _by_opcode(instruction.opcode, near, unclaimed, producers) or near
+            near = _by_opcode(instruction.opcode, near, unclaimed) or near
         found.append((instruction, near))
     for instruction, equations in found:
         instruction.equations, instruction.link = equations, "inferred" if equations else None
 
 
-def _by_opcode(
-    opcode: str, near: frozenset[int], unclaimed: dict[int, set[str]], producers: dict[int, frozenset[int]]
-) -> frozenset[int]:
+def _by_opcode(opcode: str, near: frozenset[int], unclaimed: dict[int, set[str]]) -> frozenset[int]:
     """Return the equations without a label of their own that were lowered to this very operation."""
     wanted = "dot_general" if opcode == "dot" else opcode.replace("-", "_")
     found = frozenset(equation for equation, ops in unclaimed.items() if wanted in ops)
-    if len(found) <= 1:
-        return found
-    upstream = frozenset().union(*(producers.get(equation, frozenset()) for equation in near))
-    return found & near or found & upstream
+    return found if len(found) <= 1 else found & near
 
 
 def _users(module: Module) -> dict[tuple[str, str], list[Instruction]]:
@@ -94,15 +88,3 @@ def _matching_parameters(module: Module, fusion: Instruction, operand: str) -> l
     computation = next((c for role, c in fusion.called if role == "calls"), None)
     parameters = module.parameters(computation) if computation else []
     return [p for p, name in zip(parameters, fusion.operands, strict=False) if name == operand]
-
-
-def _producers(nodes: Nodes) -> dict[int, frozenset[int]]:
-    """Return for each equation the equations of the same body that made its inputs."""
-    made: dict[tuple[tuple[int, ...], int], int] = {}
-    found: dict[int, frozenset[int]] = {}
-    for node in nodes.all:
-        equation = nodes.sites[node.site].equation
-        inputs = (made.get((node.path[:-1], id(v))) for v in equation.invars)
-        found[node.id] = frozenset(i for i in inputs if i is not None)
-        made.update({(node.path[:-1], id(v)): node.id for v in equation.outvars})
-    return found

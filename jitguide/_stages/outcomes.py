@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jitguide._jaxprs import name_stack
+from jitguide._jaxprs import bodies, name_stack
 from jitguide._stages.hlo import BOOKKEEPING, Instruction, Module
 from jitguide._stages.model import Equation, Fusion
 from jitguide._stages.tags import Nodes
@@ -38,7 +38,7 @@ def equations(
     """
     children, twins, made = nodes.children(), _twins(nodes), []
     for node in nodes.all:
-        equation = nodes.sites[node.site].equation
+        equation = node.equation
         family = [node.id, *children.get(node.id, ())]
         names = tuple(dict.fromkeys(name for n in family for name in where.get(n, ())))
         is_lowered = None if lowered is None else bool(lowered.intersection(family))
@@ -71,9 +71,9 @@ def _twins(nodes: Nodes) -> dict[int, list[int]]:
     value: dict[tuple[tuple[int, ...], int], Any] = {}
     groups: dict[Any, list[int]] = {}
     for node in nodes.all:
-        equation, scope = nodes.sites[node.site].equation, node.path[:-1]
+        equation, scope = node.equation, node.path[:-1]
         inputs = tuple(value.get((scope, id(v)), _input(v, scope)) for v in equation.invars)
-        if nodes.sites[node.site].bodies:
+        if bodies(equation):
             continue
         key = (equation.primitive.name, str(equation.params), inputs)
         groups.setdefault(key, []).append(node.id)

@@ -2,22 +2,19 @@
 
 import ast
 import functools
-import inspect
 import linecache
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-
-from jitguide._callables import is_installed
+from jitguide._callables import layers
+from jitguide._files import owner
 from jitguide._jaxprs import definition, lines_of
 from jitguide._stages.model import Line
 from jitguide._stages.tags import Nodes
 
 _BUILD = str(Path(__file__).parent / "build.py")  # the frame that calls `trace`
-_JAX = Path(jax.__file__).parent
 _MOST_LINES = 400  # a page shows functions, not modules
 
 
@@ -37,17 +34,15 @@ def frames(equation: Any) -> list[Place]:
 
 @functools.cache  # thousands of frames name a handful of files
 def _is_yours(file: str, home: str) -> bool:
-    """Return whether a file is yours, not JAX's and not of an installed package; `home` has the function looked at."""
-    path = Path(file)
-    beside = path.parent == Path(home).parent
-    return _JAX not in path.parents and (beside or not is_installed(file))
+    """Return whether a file is yours, or in the folder of `home`, which has the function looked at."""
+    return owner(file) == "you" or (owner(file) != "jax" and Path(file).parent == Path(home).parent)
 
 
 def _origins(nodes: Nodes, home: str) -> list[tuple[Place | None, str]]:
     """Return for each node your line, and the library function whose body it is part of, or ""."""
     found: list[tuple[Place | None, str]] = []
     for node in nodes.all:
-        equation = nodes.sites[node.site].equation
+        equation = node.equation
         parent = node.ancestors[-1] if node.ancestors else None
         name, file = definition(node.body) if parent is not None else ("", "")
         called = parent is not None and nodes.primitive(parent) in ("jit", "pjit")
@@ -65,22 +60,8 @@ def _origins(nodes: Nodes, home: str) -> list[tuple[Place | None, str]]:
 
 def code_of(fn: Any) -> Any:
     """Return the code object behind a function, method, partial, callable object or wrapper, or None."""
-    for _ in range(20):  # wrappers around wrappers; a chain that points at itself must end
-        if code := getattr(fn, "__code__", None):
-            wrapped = getattr(fn, "__wrapped__", None)
-            if wrapped is None:
-                return code
-            fn = wrapped
-        else:
-            fn = _inside(fn)
-    return None
-
-
-def _inside(fn: Any) -> Any:
-    for name in ("__wrapped__", "func", "__func__"):
-        if (inner := getattr(fn, name, None)) is not None:
-            return inner
-    return None if inspect.isclass(fn) or not callable(fn) else type(fn).__call__
+    codes = [one.__code__ for one in layers(fn) if hasattr(one, "__code__")]
+    return codes[-1] if codes else None
 
 
 class Panel(NamedTuple):

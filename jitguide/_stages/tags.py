@@ -13,10 +13,9 @@ from typing import Any
 
 import jax
 
-from jitguide import _jaxprs
 from jitguide._callables import jit_with
 from jitguide._jax import is_tracer
-from jitguide._jaxprs import bodies, is_jaxpr, open_jaxpr
+from jitguide._jaxprs import as_function, bodies, in_scope, open_jaxpr, rewritten, text_of, with_bodies
 from jitguide._stages.liveness import liveness
 
 # An unlikely word, because a user's `named_scope` of the same name would be taken for a tag.
@@ -28,61 +27,21 @@ def tags(name: str) -> tuple[int, ...]:
     return tuple(int(number) for number in _TAG.findall(name))
 
 
-@dataclasses.dataclass(frozen=True)
-class Site:
-    """One equation as it stands in the jaxpr text; a body that is called twice has its sites once."""
-
-    equation: Any
-    bodies: tuple[tuple[Any, tuple[int, ...]], ...]  # each body's jaxpr and its sites
+def sites_of(jaxpr: Any) -> list[Any]:
+    """Return each equation as it stands in the jaxpr text; a body that is called twice has its equations once."""
+    bodies = {id(one): one for one in map(open_jaxpr, with_bodies(jaxpr))}.values()
+    return [equation for body in bodies for equation in body.eqns]
 
 
-class Tagger:
-    """Rebuilds a jaxpr with one tag per equation; `sites[i]` is the equation that got tag i."""
-
-    def __init__(self, mark: bool = True) -> None:
-        self.sites: list[Site] = []
-        self._mark = mark  # without it, sites are collected and the jaxpr stays as it is
-        self._done: dict[int, tuple[Any, Any, tuple[int, ...]]] = {}
-
-    def jaxpr(self, jaxpr: Any) -> tuple[Any, tuple[int, ...]]:
-        """Return the tagged jaxpr and its sites.
-
-        One object in gives one object out: a function that is called twice must stay one function in the
-        StableHLO module. The entry holds the original, so that its `id` is not used again.
-        """
-        if id(jaxpr) not in self._done:
-            inner = open_jaxpr(jaxpr)
-            if inner is jaxpr:
-                made = [self._equation(equation) for equation in inner.eqns]
-                sites = tuple(site for _, site in made)
-                part: dict[str, Any] = {"eqns": [equation for equation, _ in made]}
-            else:
-                inside, sites = self.jaxpr(inner)
-                part = {"jaxpr": inside}
-            tagged = _jaxprs.replaced(jaxpr, **part) if self._mark else jaxpr
-            self._done[id(jaxpr)] = (jaxpr, tagged, sites)
-        return self._done[id(jaxpr)][1:]
-
-    def _equation(self, equation: Any) -> tuple[Any, int]:
-        number = len(self.sites)
-        self.sites.append(Site(equation, ()))
-        params = {key: self._value(value) for key, value in equation.params.items()}
-        inside = tuple((open_jaxpr(body), self.jaxpr(body)[1]) for body in bodies(equation))
-        self.sites[number] = Site(equation, inside)
-        return _jaxprs.in_scope(equation, f"jgq{number}_", params) if self._mark else equation, number
-
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, (tuple, list)):
-            items = [self._value(item) for item in value]
-            if all(made is item for made, item in zip(items, value, strict=True)):
-                return value
-            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        return self.jaxpr(value)[0] if is_jaxpr(value) else value
+def tagged(jaxpr: Any, sites: Sequence[Any]) -> Any:
+    """Return a jaxpr whose equation `sites[i]` has tag i."""
+    number = {id(equation): i for i, equation in enumerate(sites)}
+    return rewritten(jaxpr, lambda e, params: in_scope(e, f"jgq{number[id(e)]}_", params))
 
 
-def replay(fn: Callable[..., Any], traced: Any, tagged: Any, options: dict[str, Any]) -> Any:
-    """Return a jitted function with the signature of `fn` whose body is the jaxpr `tagged`."""
-    run, out_tree = _jaxprs.as_function(tagged), traced.out_tree
+def replay(fn: Callable[..., Any], traced: Any, jaxpr: Any, options: dict[str, Any]) -> Any:
+    """Return a jitted function with the signature of `fn` whose body is `jaxpr`."""
+    run, out_tree = as_function(jaxpr), traced.out_tree
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         # Static arguments arrive as they are; the jaxpr takes the others.
@@ -106,9 +65,9 @@ def works() -> bool:
 
     try:
         traced = jax.jit(probe).trace(jax.ShapeDtypeStruct((), "float32"))
-        tagged, _ = Tagger().jaxpr(traced.jaxpr)
-        lowered = replay(probe, traced, tagged, {}).trace(jax.ShapeDtypeStruct((), "float32")).lower()
-        texts = (lowered.as_text(debug_info=True), _jaxprs.text_of(tagged) or "")
+        jaxpr = tagged(traced.jaxpr, sites_of(traced.jaxpr))
+        lowered = replay(probe, traced, jaxpr, {}).trace(jax.ShapeDtypeStruct((), "float32")).lower()
+        texts = (lowered.as_text(debug_info=True), text_of(jaxpr) or "")
         return all(map(tags, texts))
     except Exception:  # with anything missing, the answer is "no"
         return False
@@ -119,7 +78,7 @@ class Node:
     """One equation per place that it is called from, numbered in program order."""
 
     id: int
-    site: int
+    equation: Any
     path: tuple[int, ...]  # sites from the outermost call to this equation
     ancestors: tuple[int, ...]  # numbers of the equations that contain it, outermost first
     live: bool
@@ -131,25 +90,25 @@ _MOST_NODES = 20_000
 
 
 class Nodes:
-    """All nodes of a tagged jaxpr, with look-up by the tags that a name carries."""
+    """All nodes of a jaxpr, with look-up by the tags that a name carries; `sites[i]` is the equation with tag i."""
 
-    def __init__(self, jaxpr: Any, top: Sequence[int], sites: Sequence[Site]) -> None:
+    def __init__(self, jaxpr: Any, sites: Sequence[Any]) -> None:
         self.all: list[Node] = []
         self.sites = sites
         self.by_site: dict[int, list[int]] = {}
-        self._expand(open_jaxpr(jaxpr), top, (), (), True)
+        self._number = {id(equation): i for i, equation in enumerate(sites)}
+        self._expand(open_jaxpr(jaxpr), (), (), True)
 
-    def _expand(
-        self, jaxpr: Any, order: Sequence[int], path: tuple[Any, ...], ancestors: tuple[Any, ...], used: Any
-    ) -> None:
-        for site, (live, inner_used) in zip(order, liveness(jaxpr, used)[0], strict=True):
+    def _expand(self, jaxpr: Any, path: tuple[Any, ...], ancestors: tuple[Any, ...], used: Any) -> None:
+        for equation, (live, inner_used) in zip(jaxpr.eqns, liveness(jaxpr, used)[0], strict=True):
+            site = self._number[id(equation)]
             if len(self.all) >= _MOST_NODES and site in self.by_site:
                 continue
-            node = Node(len(self.all), site, (*path, site), ancestors, live, jaxpr)
+            node = Node(len(self.all), equation, (*path, site), ancestors, live, jaxpr)
             self.all.append(node)
             self.by_site.setdefault(site, []).append(node.id)
-            for body, inner in self.sites[site].bodies:
-                self._expand(body, inner, node.path, (*ancestors, node.id), inner_used)
+            for body in map(open_jaxpr, bodies(equation)):
+                self._expand(body, node.path, (*ancestors, node.id), inner_used)
 
     def find(self, path: Sequence[int]) -> frozenset[int]:
         """Return the nodes that a name's tags mean: those of the last tag, reached by way of the others."""
@@ -161,7 +120,7 @@ class Nodes:
         return frozenset(found)
 
     def primitive(self, number: int) -> str:
-        return str(self.sites[self.all[number].site].equation.primitive.name)
+        return str(self.all[number].equation.primitive.name)
 
     def children(self) -> dict[int, list[int]]:
         """Return, for each node with a body, the nodes inside."""
@@ -182,7 +141,7 @@ def untag_names(hlo: str, nodes: Nodes) -> str:
     taken = set(re.findall(r"%[\w.\-]+", hlo))
 
     def rename(match: re.Match[str]) -> str:
-        name = f"%{nodes.sites[int(match[1])].equation.primitive.name}"
+        name = f"%{nodes.sites[int(match[1])].primitive.name}"
         return f"{name}{match[2]}" if f"{name}{match[2]}" not in taken else f"{name}_{match[2]}"
 
     return re.sub(r"%jgq(\d+)_([\w.\-]*)", rename, hlo)

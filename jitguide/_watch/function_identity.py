@@ -5,23 +5,15 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from jitguide._callables import layers
+
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def place_of(fun: Callable[..., Any]) -> tuple[Any, ...]:
     """Return where a function comes from: its code, and that of the functions it wraps."""
-    codes = []
-    for _ in range(8):  # deeper than any chain of wrappers worth telling apart
-        code = getattr(fun, "__code__", None) or getattr(type(fun).__call__, "__code__", None)
-        if code is not None:
-            codes.append((code.co_filename, code.co_firstlineno, hash(code)))
-        if isinstance(fun, functools.partial):
-            fun = fun.func
-        elif hasattr(fun, "__wrapped__"):
-            fun = fun.__wrapped__
-        else:
-            break
-    return tuple(codes)
+    codes = [one.__code__ for one in layers(fun) if hasattr(one, "__code__")]
+    return tuple((code.co_filename, code.co_firstlineno, hash(code)) for code in codes)
 
 
 def are_alike(a: Any, b: Any, depth: int = 24) -> bool:
@@ -50,13 +42,11 @@ def are_alike(a: Any, b: Any, depth: int = 24) -> bool:
 def captured(fun: Any) -> dict[str, Any]:
     """Return the numbers and texts that a function, or one that it wraps, holds in its closure or as a partial."""
     found: dict[str, Any] = {}
-    for _ in range(8):
-        if isinstance(fun, functools.partial):
-            found |= fun.keywords
-            fun = fun.func
-        elif isinstance(fun, types.FunctionType):
-            found |= dict(zip(fun.__code__.co_freevars, _values(fun)[0], strict=False))
-            fun = getattr(fun, "__wrapped__", None)
+    for one in layers(fun):
+        if isinstance(one, functools.partial):
+            found |= one.keywords
+        elif isinstance(one, types.FunctionType):
+            found |= dict(zip(one.__code__.co_freevars, _values(one)[0], strict=False))
     return {name: value for name, value in found.items() if isinstance(value, _PLAIN)}
 
 
