@@ -1,5 +1,6 @@
 """The arguments of a measured call: copied where they are donated, refused where they cannot be measured."""
 
+import math
 from numbers import Real
 from typing import Any
 
@@ -13,6 +14,14 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 def is_number(value: object) -> bool:
     """Return whether `value` is a real number of Python or NumPy; a truth value is not."""
     return isinstance(value, Real) and not isinstance(value, bool)  # NumPy registers its scalars as `Real`
+
+
+def require_seconds(name: str, value: object, advice: str) -> None:
+    """Raise unless an argument is a positive number of seconds; `advice` says what to pass."""
+    if not is_number(value):
+        raise TypeError(f"`{name}` must be a number of seconds, got {value!r}. {advice}")
+    if not 0 < value < math.inf:  # type: ignore[operator] # it is a number
+        raise ValueError(f"`{name}` must be a positive number of seconds, got {value!r}. {advice}")
 
 
 def copies(arguments: Arguments) -> Arguments:

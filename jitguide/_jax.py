@@ -137,7 +137,7 @@ def has_tracer(values: Any) -> bool:
 def jit_options(fn: Any) -> dict[str, Any]:
     """Return the options that `jax.jit` was given for `fn`, without those left to their defaults.
 
-    Without them, `phases` and `check` add a note, `stages` links by source line and `watch` needs `static=`.
+    Without them, `phases`, `check` and `watch` add a note, `stages` links by source line.
     """
     info = fn._jit_info
     names = [f"{kind}_arg{form}" for kind in ("static", "donate") for form in ("nums", "names")]

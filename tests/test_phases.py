@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from jax.experimental.layout import Format, Layout
 
-from jitguide import Comparison, Phases, Timing, _jax, phases, watch
+from jitguide import Phases, _jax, phases, watch
 from jitguide._callables import fresh_jit
-from jitguide._timing.first_call import FirstCall
 
 STEPS = ("trace", "lower", "compile", "first_run", "steady")
 
@@ -70,22 +69,19 @@ def test_static_arguments_of_a_jitted_function_stay_static():
     by_place = jax.jit(wave, static_argnums=1)
     by_name = jax.jit(lambda x, *, shape: x.reshape(shape), static_argnames="shape")
     assert phases(by_place, jnp.ones(3), 2).steady > 0
-    assert phases(by_name, jnp.ones(6), shape=(2, 3)).break_even(lambda x, shape: x.reshape(shape)) >= 1
+    assert phases(by_name, jnp.ones(6), shape=(2, 3)).steady > 0
 
 
 def test_donated_arguments_of_the_reader_stay_alive():
     x = jnp.ones(3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where a backend cannot donate, JAX says so
-        cost = phases(jax.jit(lambda x: x + 1, donate_argnums=0), x)
-        assert cost.break_even(lambda x: x + 1) >= 1
+        phases(jax.jit(lambda x: x + 1, donate_argnums=0), x)
     assert not x.is_deleted()
 
 
 def test_an_option_of_compare_can_be_the_name_of_an_argument():
-    assert phases(lambda x, *, budget: x * budget, jnp.ones(3), budget=2).break_even(
-        lambda x, *, budget: x * budget
-    )
+    assert phases(lambda x, *, budget: x * budget, jnp.ones(3), budget=2).steady > 0
 
 
 def test_break_even_is_where_both_have_taken_the_same_time():
@@ -107,54 +103,17 @@ def test_without_a_gain_there_is_no_break_even(eager):
 @pytest.mark.parametrize(
     ("eager", "kind", "text"),
     [
-        ("1", TypeError, "`eager` must be the seconds of a call without jit, or the function, got '1'."),
-        (True, TypeError, "`eager` must be the seconds of a call without jit"),
+        ("1", TypeError, "`eager` must be a number of seconds, got '1'."),
+        (True, TypeError, "`eager` must be a number of seconds, got True."),
         (0, ValueError, "`eager` must be a positive number of seconds, got 0."),
         (math.nan, ValueError, "`eager` must be a positive number of seconds, got nan."),
-        (wave, ValueError, "`eager` is a function, and these phases hold no arguments to call it with."),
+        (wave, TypeError, "Time the function by `compare`, and pass `compare(...)[name].median`."),
     ],
 )
 def test_a_break_even_over_nonsense_is_refused(eager, kind, text):
     with pytest.raises(kind) as caught:
         by_hand().break_even(eager)
     assert text in str(caught.value)
-
-
-def test_break_even_refuses_a_function_that_computes_something_else():
-    with pytest.raises(ValueError, match="The variants 'jit' and 'eager' disagree"):
-        phases(wave, jnp.ones(3)).break_even(lambda x: x + 5)
-
-
-def test_an_error_of_the_comparison_explains_the_names_in_it():
-    with pytest.raises(ValueError, match="disagree") as caught:
-        phases(wave, jnp.ones(3)).break_even(lambda x: x + 5)
-    assert caught.value.__notes__ == [
-        "'jit' is the function given to `phases`, 'eager' the one given to `break_even`, which takes `check` as "
-        "`compare` does, and copies donated arguments itself."
-    ]
-
-
-def test_the_results_need_not_agree_if_so_asked():
-    assert phases(wave, jnp.ones(3)).break_even(lambda x: x + 5, check=None) >= 1
-    assert phases(lambda x: None, jnp.ones(3)).break_even(lambda x: None, check=None) >= 1
-
-
-@pytest.mark.parametrize(
-    ("eager", "even"),
-    [
-        ((1.0,) * 20, math.inf),  # the same
-        ((1.01,) * 20, math.inf),
-        ((0.5, 3.0) * 10, math.inf),  # cannot tell
-        ((0.5,) * 20, math.inf),
-        ((2.0,) * 20, 20.0),
-    ],
-)
-def test_a_gain_that_cannot_be_told_from_noise_is_none(monkeypatch, eager, even):
-    timings = Timing("jit", (1.0,) * 20, 1, 1.0), Timing("eager", eager, 1, 1.0)
-    found = Comparison(timings, "jit", None, "cpu")
-    monkeypatch.setattr("jitguide._timing.first_call.compare", lambda *args, **options: found)
-    cost = by_hand(_call=FirstCall({}, wave, ((), {}), donates=False, bound=0, notes=()))
-    assert cost.break_even(wave) == even
 
 
 def test_shardings_given_to_jit_are_kept():
@@ -191,10 +150,12 @@ def test_layouts_given_to_jit_are_kept(side):
 
 
 def test_what_is_no_function_is_refused():
-    with pytest.raises(TypeError, match="`fn` must be a function, got int, which cannot be called"):
+    with pytest.raises(TypeError, match="`fn` is 3 of type int, which cannot be called"):
         phases(3)
     compiled = jax.jit(wave).lower(jnp.ones(3)).compile()
-    with pytest.raises(TypeError, match="`fn` is compiled already: its trace, lowering and compile are over"):
+    with pytest.raises(
+        TypeError, match="`fn` is a Compiled object, which stands for one executable and never traces again"
+    ):
         phases(compiled, jnp.ones(3))
 
 
@@ -284,7 +245,7 @@ class Total:
 def test_a_method_that_donates_its_object_leaves_the_readers_alone():
     total, x = Total(jnp.ones(3)), jnp.ones(3)
     cost = phases(total.add, x)
-    assert cost.break_even(lambda x: Total(total.sum + x)) >= 1
+    assert cost.steady > 0
     assert not total.sum.is_deleted()
 
 
@@ -305,15 +266,14 @@ def test_every_step_of_a_method_is_paid_again(name):
     method, x = getattr(Scale(), name), jnp.ones(3)
     method(x + 0)
     with watch() as block:
-        cost = phases(method, x)
+        phases(method, x)
     done = [event.phase for event in block.events if event.function == name]
     assert done == ["trace", "lower", "compile"]
     assert not x.is_deleted()
-    assert cost.break_even(Scale().plain) >= 1
 
 
 def test_a_jitted_bound_method_is_taken():
-    assert phases(jax.jit(Scale().plain), jnp.ones(3)).break_even(Scale().plain) >= 1
+    assert phases(jax.jit(Scale().plain), jnp.ones(3)).notes == ()
 
 
 def test_without_jit_a_note_says_what_was_not_run():

@@ -23,7 +23,7 @@ ALLOWED = {
     "test_history.py": "the model of the caches and the equality of functions: pure; its bounds on memory",
     "test_jax_reads.py": "takes away each private read of JAX in turn",
     "test_jitted.py": "which files are yours: a pure function of a path",
-    "test_phases.py": "a new jit keeps the shardings of the old one; `compare` is replaced by fixed times",
+    "test_phases.py": "a new jit keeps the shardings of the old one",
     "test_reasons.py": "the difference of two signatures, in words: pure functions",
     "test_record.py": "recordings made by hand, and each experiment on its own",
     "test_recorded_figures.py": "the function that a recording measures is that of the page",

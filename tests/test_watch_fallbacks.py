@@ -59,11 +59,12 @@ def test_without_private_names_events_still_count():
     assert [c.outcome for c in f.calls] == [COMPILED, HIT, COMPILED, COMPILED]
 
 
-def test_static_names_may_be_passed_where_jax_does_not_tell():
-    f = watch(Public(tagged()), static=["tag"])
+def test_a_static_number_is_an_unknown_reason_with_a_note_where_jax_does_not_tell():
+    f = watch(Public(tagged()))
     f(1.0, 2)
     f(1.0, 3)
-    assert f.last.reason.kind == "static value"
+    assert f.last.reason.kind == "unknown"
+    assert _jax.NO_OPTIONS in " ".join(repr(f).split())
 
 
 def test_what_jax_cannot_trace_is_taken_as_static():

@@ -20,7 +20,7 @@ from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, placeholders_
 from jitguide._jaxprs import uses_a_key_twice
 from jitguide._text import clean, first_sentence
 from jitguide._timing.first_call import FirstCall, first_call
-from jitguide._timing.phases import Phases, phases_of
+from jitguide._timing.phases import Phases
 from jitguide._watch.signature import Signature
 
 LOOKED_AT = (
@@ -171,7 +171,7 @@ def _check(
     steady, result = _fastest(call.fn, call.fresh, _MOST_CALLS)
     if (calls := fast_path_size(jitted)) and calls():  # it was called before, maybe when a global was another
         _, result = _fastest(jitted, call.fresh, 1)
-    phases, plain = phases_of(call, steady), None
+    phases, plain = Phases(**call.seconds, steady=steady, notes=call.notes), None
     if (function := getattr(jitted, "__wrapped__", None)) is None:
         notes.append("The plain function was not run: JAX does not expose it.")
     else:

@@ -13,11 +13,8 @@ from jitguide._arguments import Arguments, copies, donates_any, donates_object
 from jitguide._callables import fresh_jit, reached, through
 from jitguide._display import duration
 from jitguide._jax import placeholders_explained
-from jitguide._timing.compare import compare
-from jitguide._timing.equality import Check
 
 _LONG_COMPILE = 0.3  # seconds; autotuning takes longer
-BUDGET = 0.2  # seconds; the time of one function needs no more, see the accuracy benchmark
 
 
 @dataclass(frozen=True)
@@ -28,38 +25,11 @@ class FirstCall:
     fn: Callable[..., Any]  # the jitted function with what is bound to it; its caches hold this call
     arguments: Arguments  # donated ones are still there
     donates: bool  # whether the function donates some of them
-    bound: int  # how many of the positional arguments were bound to the function that the caller passed
     notes: tuple[str, ...]
 
     def fresh(self) -> Arguments:
         """Return arguments for one more call."""
         return copies(self.arguments) if self.donates else self.arguments
-
-    def seconds_of(self, eager: Callable[..., Any], steady: float, check: Check) -> float:
-        """Return the seconds of a call of `eager`: those of a jitted one where the two cannot be told apart.
-
-        The ratio is sure where the times are not, so it is applied to `steady`, the time of a jitted call.
-        """
-        # Arguments travel as one pair, so that no keyword can clash with an option of `compare`.
-        variants = {
-            "jit": lambda arguments: self.fn(*arguments[0], **arguments[1]),
-            "eager": lambda arguments: eager(*arguments[0][self.bound :], **arguments[1]),
-        }
-        how: dict[str, Any] = {"control": False, "budget": BUDGET, "check": check}
-        try:
-            if self.donates:
-                result = compare(variants, setup=lambda: (self.fresh(),), **how)
-            else:
-                result = compare(variants, self.arguments, **how)
-        except Exception as error:
-            error.add_note(
-                "'jit' is the function given to `phases`, 'eager' the one given to `break_even`, which takes "
-                "`check` as `compare` does, and copies donated arguments itself."
-            )
-            raise
-        if result.verdict("eager") != "slower":
-            return steady  # a gain that cannot be told from noise is not a gain
-        return steady / result.speedup("eager").value
 
 
 def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> FirstCall:
@@ -84,10 +54,10 @@ def first_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     donates = donates_any(args_info)
     if donates_object(bound, args_info[0]):
         args = (*bound, *args)
-    else:
-        jitted, bound = functools.partial(jitted, *bound) if bound else jitted, ()
+    elif bound:
+        jitted = functools.partial(jitted, *bound)
     call = functools.partial(jitted, **named) if named else jitted
-    found = FirstCall(seconds, call, (args, kwargs), donates, len(bound), notes + _notes(events, *without))
+    found = FirstCall(seconds, call, (args, kwargs), donates, notes + _notes(events, *without))
     arguments = found.fresh()
     # The stages above have filled the caches of the function: this call traces and compiles nothing.
     _timed(seconds, "first_run", lambda: jax.block_until_ready(call(*arguments[0], **arguments[1])))

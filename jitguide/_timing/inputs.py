@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import math
 import sys
 import types
 from collections.abc import Callable, Collection, Mapping
@@ -14,7 +13,7 @@ import jax
 import jax.stages
 import numpy as np
 
-from jitguide._arguments import Arguments, copies, deleted, is_number, refuse_deleted, refuse_tracing
+from jitguide._arguments import Arguments, copies, deleted, refuse_deleted, refuse_tracing, require_seconds
 from jitguide._callables import fresh_jit, held_in, is_watched
 from jitguide._timing.equality import Check, require_agreement, require_arrays, validate_check
 
@@ -36,7 +35,7 @@ def validate(variants: Any, baseline: Any, budget: Any, check: Any, setup: Any, 
     if baseline is not None and (not isinstance(baseline, str) or baseline not in variants):
         known = ", ".join(repr(name) for name in variants)
         raise ValueError(f"`baseline` is {baseline!r}, which is not among the variants. Use one of {known}.")
-    validate_budget(budget)
+    require_seconds("budget", budget, "Leave it out for half a second for each variant.")
     validate_check(check)
     if setup is not None and not callable(setup):
         raise TypeError(
@@ -70,14 +69,6 @@ def _validate_variants(variants: Any) -> None:
                 f"`variants[{name!r}]` must be a function, got {type(fn).__name__}, which cannot be "
                 "called. Give the function itself, without calling it, and its arguments after the mapping."
             )
-
-
-def validate_budget(budget: Any) -> None:
-    advice = "Leave it out for half a second for each variant."
-    if not is_number(budget):
-        raise TypeError(f"`budget` must be a number of seconds, got {budget!r}. {advice}")
-    if not 0 < budget < math.inf:
-        raise ValueError(f"`budget` must be a positive number of seconds, got {budget!r}. {advice}")
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import jax
-import jax.stages
-
-from jitguide._arguments import Arguments, is_number, refuse_deleted, refuse_tracing
-from jitguide._callables import refuse_ufunc
+from jitguide._arguments import refuse_deleted, refuse_tracing, require_seconds
+from jitguide._callables import require_function
 from jitguide._display import AsData, Displayed, Table, duration
 from jitguide._timing.compare import time_alone
-from jitguide._timing.equality import Check
-from jitguide._timing.first_call import BUDGET, FirstCall, first_call
+from jitguide._timing.first_call import first_call
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_BUDGET = 0.2  # seconds; the time of one function needs no more, see the accuracy benchmark
 _STEPS = ("trace", "lower", "compile", "first_run")
 
 
@@ -44,35 +41,27 @@ class Phases(Displayed, AsData):
     steady: float
     notes: tuple[str, ...] = ()
     _derived: ClassVar = ("first_call",)
-    _call: FirstCall | None = field(default=None, repr=False, compare=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle the numbers, without the function."""
-        return {**vars(self), "_call": None}
 
     @property
     def first_call(self) -> float:
         """Seconds of the four steps together."""
         return self.trace + self.lower + self.compile + self.first_run
 
-    def break_even(self, eager: float | Callable[..., Any], *, check: Check = 1e-3) -> float:
+    def break_even(self, eager: float) -> float:
         """Return after how many calls jit has taken no longer than not jitting, first call included.
 
         After n calls that is `n * eager` against `first_call + (n - 1) * steady`.
 
         Args:
-            eager: Seconds of a call without jit; or the function, which is then timed side by side with the
-                jitted one on the same arguments.
-            check: How closely the results of that function have to agree with the jitted one's, as for
-                `compare`.
+            eager: Seconds of a call without jit, such as `compare({"plain": f, "jit": jax.jit(f)}, x)["plain"].median`.
+                Its verdict says whether the gain is sure: where it is small, so is the certainty of the number.
 
         Returns:
-            A whole number of calls, at least 1; infinity if a jitted call is not clearly faster. Where it is
-            only a little faster, the gain is known roughly, and so is the number.
+            A whole number of calls, at least 1; infinity if a jitted call is not faster.
 
         Raises:
-            TypeError: `eager` is not a number or a function, or returns something that is not an array.
-            ValueError: `eager` is not a positive number of seconds, or its results disagree.
+            TypeError: `eager` is not a number.
+            ValueError: `eager` is not a positive number of seconds.
 
         Example:
             >>> from jitguide._timing.phases import Phases
@@ -81,38 +70,22 @@ class Phases(Displayed, AsData):
             >>> Phases(trace=1.0, lower=1.0, compile=7.0, first_run=1.5, steady=0.5).break_even(1.0)
             20.0
         """
-        if callable(eager):
-            if self._call is None:
-                raise ValueError(
-                    "`eager` is a function, and these phases hold no arguments to call it with. Pass its seconds."
-                )
-            eager = self._call.seconds_of(eager, self.steady, check)
-        if not is_number(eager):
-            raise TypeError(
-                f"`eager` must be the seconds of a call without jit, or the function, got {eager!r}. "
-                "Pass the function itself to have it timed."
-            )
-        if not 0 < eager < math.inf:
-            raise ValueError(
-                f"`eager` must be a positive number of seconds, got {eager!r}. Pass the function itself to "
-                "have it timed."
-            )
+        require_seconds(
+            "eager", eager, "Time the function by `compare`, and pass `compare(...)[name].median`."
+        )
         saved = float(eager) - self.steady
         return float(max(math.ceil((self.first_call - self.steady) / saved), 1)) if saved > 0 else math.inf
 
-    def plot(
-        self, ax: Axes | None = None, *, eager: float | Callable[..., Any] | None = None, check: Check = 1e-3
-    ) -> Axes:
+    def plot(self, ax: Axes | None = None, *, eager: float | None = None) -> Axes:
         """Draw the steps of the first call as one stacked bar over a later call; needs matplotlib.
 
         Args:
             ax: Where to draw; a new figure if left out.
             eager: As for `break_even`, whose answer then stands beside the later call.
-            check: As for `break_even`.
         """
         from jitguide._timing.plots import plot_phases
 
-        even = None if eager is None else self.break_even(eager, check=check)
+        even = None if eager is None else self.break_even(eager)
         return plot_phases({step: getattr(self, step) for step in _STEPS}, self.steady, even, ax)
 
     def _table(self) -> Table:
@@ -122,11 +95,6 @@ class Phases(Displayed, AsData):
         calls = {"first call": self.first_call, "later call": self.steady}
         rows = [*steps, *((name, duration(seconds), "") for name, seconds in calls.items())]
         return Table(("step", "time", "share"), rows, numeric=(1, 2), notes=self.notes, fit=True)
-
-
-def phases_of(call: FirstCall, steady: float) -> Phases:
-    """Return the steps of a first call beside the seconds of a later one."""
-    return Phases(**call.seconds, steady=steady, notes=call.notes, _call=call)
 
 
 def phases(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Phases:
@@ -157,23 +125,9 @@ def phases(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Phases:
         >>> cost.compile > cost.steady
         True
     """
-    _validate(fn, (args, kwargs))
+    require_function("phases(fn, ...)", fn)
+    refuse_tracing("phases", (args, kwargs))
+    refuse_deleted((args, kwargs), "Make it again.")
     call = first_call(fn, args, kwargs)
-    steady = time_alone(call.fn, call.fresh, once=call.donates, budget=BUDGET)
-    return phases_of(call, steady)
-
-
-def _validate(fn: Any, arguments: Arguments) -> None:
-    if isinstance(fn, jax.stages.Compiled):
-        raise TypeError(
-            "`fn` is compiled already: its trace, lowering and compile are over. Pass the function that "
-            "it was made from."
-        )
-    if not callable(fn):
-        raise TypeError(
-            f"`fn` must be a function, got {type(fn).__name__}, which cannot be called. Pass the "
-            "function and its arguments apart: `phases(f, x)`."
-        )
-    refuse_ufunc("phases(fn, ...)", fn)
-    refuse_tracing("phases", arguments)
-    refuse_deleted(arguments, "Make it again.")
+    steady = time_alone(call.fn, call.fresh, once=call.donates, budget=_BUDGET)
+    return Phases(**call.seconds, steady=steady, notes=call.notes)

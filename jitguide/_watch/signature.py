@@ -102,19 +102,14 @@ class Signature:
 
 
 def signature_of(
-    fn: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    static: Iterable[str] = (),
-    only_arrays: bool = False,
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], only_arrays: bool = False
 ) -> Signature:
     """Return the signature of the call `fn(*args, **kwargs)` of a jitted function; donated arrays are fine.
 
-    `static` names static parameters beside those that JAX reports; `only_arrays` is whether every leaf that is not
-    an array is static, as for `equinox.filter_jit`.
+    `only_arrays` is whether every leaf that is not an array is static, as for `equinox.filter_jit`.
     """
     parameters = parameters_of(fn)
-    names = {*static, *static_names(fn, parameters)}
+    names = static_names(fn, parameters)
     arguments = {}
     for name, keyword, value in _spelled(parameters, args, kwargs):
         keyword = keyword and not only_arrays  # Equinox binds the arguments first

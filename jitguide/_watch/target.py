@@ -1,17 +1,15 @@
 """The function that `watch` is given: how a call reaches the jitted function inside, and what is passed on to it."""
 
 import functools
-import inspect
 import threading
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, cast
 
 import jax
 import jax.stages
 
-from jitguide._callables import held_in, parameters_of, peeled, static_names, with_inner
-from jitguide._jax import jit_options
+from jitguide._callables import held_in, peeled, with_inner
 
 
 class Entered(threading.local):
@@ -39,37 +37,6 @@ def entry_of(fn: Any, inner: Callable[..., Any], entered: Entered) -> Callable[.
             entered.wrapper, entered.call = before
 
     return enter
-
-
-def static_names_in(static: Any, fn: Any) -> tuple[str, ...]:
-    """Return the names in `static`, checked against the parameters of `fn` and what jit holds static.
-
-    Raises:
-        TypeError: `static` holds something that is not a name.
-        ValueError: A name is not a parameter of `fn`, or jit traces it.
-    """
-    names = (static,) if isinstance(static, str) or not isinstance(static, Iterable) else tuple(static)
-    parameters = parameters_of(fn)
-    known = {p.name for p in parameters}
-    told = static_names(fn, parameters) if jit_options(fn) is not None else None
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(
-                f"`static` must hold names of parameters, and holds {name!r} of type {type(name).__name__}. "
-                'Write `static=["n"]`.'
-            )
-        if not parameters or (told is not None and name in told):
-            continue
-        open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
-        if name.partition("[")[0] not in known and not open_ended:
-            listed = ", ".join(f"`{p.name}`" for p in parameters)
-            raise ValueError(f"`static` holds {name!r}, and the parameters of the function are {listed}.")
-        if told is not None:
-            raise ValueError(
-                f"`static` holds {name!r}, and jit traces it. Leave it out, or make it static with "
-                f"`jax.jit(fn, static_argnames={name!r})`."
-            )
-    return names
 
 
 class Stand:

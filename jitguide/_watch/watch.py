@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
 
@@ -19,7 +19,7 @@ from jitguide._watch.call import Outcome
 from jitguide._watch.call_log import CallLog
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._watch.signature import Signature, outline_of, signature_of
-from jitguide._watch.target import Entered, Stand, entry_of, static_names_in
+from jitguide._watch.target import Entered, Stand, entry_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,6 +35,7 @@ _OUTCOMES: dict[str, Outcome] = {
     "read": "read from the persistent cache",
     "compile": "compiled",
 }
+_NO_STATICS = f"{_jax.NO_OPTIONS}: where a static value changes, the reason may be unknown."
 _IDLE = ("no fast path", "failed first call")
 _KEPT = "the program is kept. The error came when it ran."
 _MAY_BE_KEPT = "whether a program was made is not known."
@@ -46,8 +47,8 @@ _DISABLED = _jax.disabled()
 @overload
 def watch(fn: None = None, /) -> WatchedBlock: ...
 @overload
-def watch(fn: Callable[P, R], /, *, static: Iterable[str] = ()) -> Watched[P, R]: ...
-def watch(fn: Callable[P, R] | None = None, /, *, static: Iterable[str] = ()) -> Watched[P, R] | WatchedBlock:
+def watch(fn: Callable[P, R], /) -> Watched[P, R]: ...
+def watch(fn: Callable[P, R] | None = None, /) -> Watched[P, R] | WatchedBlock:
     """Return `fn` in a form that records what each call made JAX do, and why.
 
     Without a function, return a context manager that records what the code in its block makes JAX do, by
@@ -56,11 +57,9 @@ def watch(fn: Callable[P, R] | None = None, /, *, static: Iterable[str] = ()) ->
 
     Args:
         fn: A jitted function. The result is called in its place.
-        static: Names of static parameters; needed only where JAX does not tell them.
 
     Raises:
-        TypeError: `fn` is not a jitted function, or `static` holds something that is not a name.
-        ValueError: `static` names something that is not a parameter, or that jit traces.
+        TypeError: `fn` is not a jitted function.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -74,13 +73,10 @@ def watch(fn: Callable[P, R] | None = None, /, *, static: Iterable[str] = ()) ->
         `x` changed shape, float32[3] → float32[4]: jit compiles once per shape. Pad to a few sizes, or mask.
     """
     if fn is None:
-        if static:
-            raise TypeError("`static` goes with a function, and `fn` is None. Write watch(fn, static=...).")
         return WatchedBlock()
     fn = unwatched(fn)
     require_jitted("watch(fn)", fn)
-    kind = Watched if jitted_in(fn) is fn else _WatchedInside
-    return kind(fn, static_names_in(static, jitted_in(fn)))
+    return (Watched if jitted_in(fn) is fn else _WatchedInside)(fn)
 
 
 class _Before(NamedTuple):
@@ -98,14 +94,15 @@ class Watched(CallLog, Stand, Generic[P, R]):
     inside another traced function belong to that function's trace: they pass through and are not recorded.
     """
 
-    def __init__(self, fn: Callable[P, R], static: Iterable[str] = ()) -> None:
+    def __init__(self, fn: Callable[P, R]) -> None:
         super().__init__()
         self._fn: Any = fn  # jitted: it has `lower`, `trace` and the rest
-        self._static = tuple(static)
         self._jitted = jitted_in(fn)  # by `jax.jit` itself: `fn`, or inside of it
         self._entered = Entered()
         self._size: Callable[[], int | None] = _jax.fast_path_size(self._jitted) or (lambda: None)
-        self._notes = () if self._size() is not None else (_jax.NO_FAST_PATH,)
+        options = _jax.jit_options(self._jitted)
+        unknown = {_jax.NO_FAST_PATH: self._size() is None, _NO_STATICS: options is None}
+        self._notes = tuple(note for note, lacks in unknown.items() if lacks)
         functools.update_wrapper(self, fn, updated=())
         self._shared = shares_cache(fn)
         self.__wrapped__: Callable[..., Any] = getattr(fn, "__wrapped__", fn)
@@ -113,9 +110,8 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self._name = _monitoring.reported_name(inner)
         self.__name__: str = getattr(fn, "__name__", self._name)
         self._history = history_of(getattr(peeled(fn)[0], "__wrapped__", inner) if self._shared else inner)
-        options = _jax.jit_options(self._jitted)
         self._values = bool(
-            static or self._shared or options is None or {"static_argnums", "static_argnames"} & {*options}
+            self._shared or options is None or {"static_argnums", "static_argnames"} & {*options}
         )
         self._can_count = False
         self._last_size = 0
@@ -227,9 +223,9 @@ class Watched(CallLog, Stand, Generic[P, R]):
     def _signature(self, args: _Args, kwargs: _Kwargs) -> Signature:
         """Return the signature of a call; where a library turns the arguments into others, of what you passed."""
         if not self._entered.wrapper:
-            return signature_of(self._jitted, args, kwargs, self._static)
+            return signature_of(self._jitted, args, kwargs)
         fn = self._entered.wrapper if self._shared else self._jitted
-        return signature_of(fn, *self._entered.call, self._static, only_arrays=self._shared)
+        return signature_of(fn, *self._entered.call, only_arrays=self._shared)
 
     def _follow_size(self, before: int | None, after: int | None) -> bool:
         """Note the size of JAX's cache; return whether calls went past this object since the last one."""
@@ -264,8 +260,8 @@ class Watched(CallLog, Stand, Generic[P, R]):
 class _WatchedInside(Watched[P, R]):
     """A function with the jitted one inside, such as a bound method or what `eqx.filter_jit` makes."""
 
-    def __init__(self, fn: Callable[P, R], static: Iterable[str] = ()) -> None:
-        super().__init__(fn, static)
+    def __init__(self, fn: Callable[P, R]) -> None:
+        super().__init__(fn)
         self._entry = entry_of(fn, super().__call__, self._entered)
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
