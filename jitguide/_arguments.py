@@ -17,7 +17,7 @@ def is_number(value: object) -> bool:
 
 
 def require_seconds(name: str, value: object, advice: str) -> None:
-    """Raise unless an argument is a positive number of seconds; `advice` says what to pass."""
+    """Raise unless an argument is a positive number of seconds; `advice` is what to pass in its place."""
     if not is_number(value):
         raise TypeError(f"`{name}` must be a number of seconds, got {value!r}. {advice}")
     if not 0 < value < math.inf:  # type: ignore[operator] # it is a number

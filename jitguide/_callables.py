@@ -260,10 +260,14 @@ def require_jitted(caller: str, fn: Any) -> None:
     )
 
 
-def hint_at_static(caller: str, error: TypeError) -> None:
-    """Add to JAX's error about an argument that isn't an array how to make that argument static."""
-    if "as an abstract array" in str(error):
-        error.add_note(
-            f"{caller} takes the options of jit from the function: to make this argument static, pass "
-            "jax.jit(fn, static_argnames=...) in place of fn."
-        )
+def traced(caller: str, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Trace; JAX's error about an argument that isn't an array then says how to make that argument static, too."""
+    try:
+        return jitted.trace(*args, **kwargs)
+    except TypeError as error:
+        if "as an abstract array" in str(error):
+            error.add_note(
+                f"{caller} takes the options of jit from the function: to make this argument static, pass "
+                "jax.jit(fn, static_argnames=...) in place of fn."
+            )
+        raise

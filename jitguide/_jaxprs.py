@@ -4,10 +4,11 @@ Documented are `eqns`, `invars`, `outvars`, `params`, `primitive` and `consts`. 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from jitguide._jax import otherwise
 
@@ -18,6 +19,10 @@ except ImportError:
     pass  # the functions below then do as they do without what they read
 
 _LOOPS = ("scan", "while")
+# Equations that hand on the results of their bodies one by one: an unused result is unused inside too.
+# Loops are left out: JAX can remove a carry that only feeds itself, and this walk does not follow that.
+_CALLS = {"jit", "closed_call", "remat2", "custom_jvp_call", "cond"}
+Used = Sequence[bool] | bool  # per result, or for all results
 _LINE = re.compile(r"^(.*):(\d+):\d+ \((.*)\)$")
 _DEFINED = re.compile(r"^(.*) at (.*):(\d+)$")
 
@@ -66,6 +71,38 @@ def constants(jaxpr: Any) -> list[Any]:
     """Return the arrays that a jaxpr and those inside it captured, each once, the largest first."""
     found = {id(c): c for body in with_bodies(jaxpr) for c in getattr(body, "consts", ())}
     return sorted((c for c in found.values() if hasattr(c, "nbytes")), key=lambda c: -c.nbytes)
+
+
+def short_type(value: Any) -> str:
+    """Return the type of an array in the way jaxprs write it, such as `f32[2,3]`."""
+    short = {"bfloat": "bf", "float": "f", "uint": "u", "int": "i", "complex": "c"}
+    name = re.sub(r"^[a-z]+(?=\d)", lambda m: short.get(m[0], m[0]), str(value.dtype))
+    return f"{name}[{','.join(map(str, np.shape(value)))}]"
+
+
+def liveness(jaxpr: Any, used: Used = True) -> tuple[list[tuple[bool, Used]], set[int]]:
+    """Return what in an open jaxpr its results, as far as they are used, or its effects need, as JAX does in lowering.
+
+    That is for each equation whether it has a use, and which results of its bodies do; and the ids of variables.
+    """
+    flags = [used] * len(jaxpr.outvars) if isinstance(used, bool) else used
+    read = {id(v) for v, flag in zip(jaxpr.outvars, flags, strict=True) if flag}
+    answer: list[tuple[bool, Used]] = []
+    for equation in reversed(jaxpr.eqns):
+        outs = [id(v) in read for v in equation.outvars]
+        live = any(outs) or bool(getattr(equation, "effects", ()))
+        inside = [open_jaxpr(body) for body in bodies(equation)]
+        passes = equation.primitive.name in _CALLS and all(len(b.outvars) == len(outs) for b in inside)
+        answer.append((live, outs if live and passes else live))
+        if not live:
+            continue
+        if passes and len(inside) == 1 and len(inside[0].invars) == len(equation.invars):
+            inner = liveness(inside[0], outs)[1]
+            pairs = zip(equation.invars, inside[0].invars, strict=True)
+            read.update(id(v) for v, own in pairs if id(own) in inner)
+        else:
+            read.update(id(v) for v in equation.invars)
+    return answer[::-1], read
 
 
 @otherwise(None)

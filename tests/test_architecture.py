@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "_errors": set(),
     "_hardware": {"_timing"},  # `roofline` is one more comparison, and `peaks` refuse what `compare` refuses
     "_recording": {"_timing", "_hardware", "demos"},  # it measures with them
-    "_check": {"_timing", "_watch", "_stages"},  # it asks the other instruments
+    "_check": {"_timing", "_watch"},  # it asks the other instruments
 }
 LONGEST_MODULE = 280
 LONGEST_FUNCTION = 40  # without its docstring

@@ -18,7 +18,7 @@ import pytest
 
 from jitguide import device_report
 from jitguide._hardware import device_report as report_module
-from jitguide._timing import gpu_clock
+from jitguide._timing import machine
 
 
 def test_the_report_names_the_versions_in_use() -> None:
@@ -219,9 +219,9 @@ def test_the_driver_of_a_gpu_is_reported(script, driver, tmp_path, monkeypatch):
 
 def test_the_clock_of_a_gpu_is_read_from_the_drivers_library(monkeypatch):
     """NVIDIA's library, played by one that knows two GPUs."""
-    gpu_clock._gpu.cache_clear()
-    monkeypatch.setattr(gpu_clock.ctypes, "CDLL", lambda _: types.SimpleNamespace())
-    assert gpu_clock.megahertz() is None, "another library of that name"
+    machine._gpu.cache_clear()
+    monkeypatch.setattr(machine.ctypes, "CDLL", lambda _: types.SimpleNamespace())
+    assert machine.megahertz() is None, "another library of that name"
 
     def by_index(index, device):
         device._obj.value = 100 + index
@@ -241,12 +241,12 @@ def test_the_clock_of_a_gpu_is_read_from_the_drivers_library(monkeypatch):
         nvmlDeviceGetHandleByUUID=by_name,
         nvmlDeviceGetClockInfo=clock,
     )
-    monkeypatch.setattr(gpu_clock.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(machine.ctypes, "CDLL", lambda _: library)
     for visible, found in ((None, 1410), ("1,0", 1980), ("GPU-b", 1980), ("GPU-c", None)):
-        gpu_clock._gpu.cache_clear()
+        machine._gpu.cache_clear()
         if visible:
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
         else:
             monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-        assert gpu_clock.megahertz() == found
-    gpu_clock._gpu.cache_clear()
+        assert machine.megahertz() == found
+    machine._gpu.cache_clear()

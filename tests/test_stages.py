@@ -192,7 +192,7 @@ def test_the_second_of_two_equal_lines_points_at_the_first():
 
 def test_two_calls_of_one_function_keep_their_own_instructions():
     found = looked_at("nested")
-    calls = [e.id for e in found.equations if e.primitive in ("jit", "pjit")]
+    calls = [e.id for e in found.equations if e.primitive == "jit"]
     inside = [{e.id for e in found.equations if e.parent == call} for call in calls]
     assert len(calls) == 2
     assert len(inside[0]) == len(inside[1]) == 2

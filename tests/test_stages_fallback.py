@@ -96,7 +96,7 @@ def test_what_jax_removed_is_known_without_labels_in_the_compiled_text(monkeypat
         gone = jnp.cos(x)  # noqa: F841
         return jnp.sin(x)
 
-    monkeypatch.setattr(build, "_labelled", lambda module: False)
+    monkeypatch.setattr(build, "_has_labels", lambda module: False)
     assert {e.primitive: e.status for e in stages(dead, X).equations} == {"cos": "unused", "sin": "unknown"}
 
 

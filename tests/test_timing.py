@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from jitguide import Comparison, Ratio, Timing, compare, watch
-from jitguide._timing import engine, queued, system_load
+from jitguide._timing import engine, machine, queued
 from jitguide._timing.comparison import clock_notes, copy_notes, queued_notes
 from jitguide._timing.engine import BLOCK, CAP, FEWEST_ROUNDS, PLENTY, ROUNDS, SOONEST, Bench, Measured
 from jitguide._timing.inputs import FirstCalls
+from jitguide._timing.machine import Busy
 from jitguide._timing.statistics import paired_ratio
-from jitguide._timing.system_load import Busy
 
 
 class Machine:
@@ -901,10 +901,10 @@ def test_the_rest_of_the_machine_is_what_this_program_did_not_use():
 
 
 def test_where_the_system_does_not_tell_the_load_is_unknown(monkeypatch, tmp_path):
-    monkeypatch.setattr(system_load, "_STAT", tmp_path / "missing")
+    monkeypatch.setattr(machine, "_STAT", tmp_path / "missing")
     assert Busy.now().cores_since() is None
     (tmp_path / "odd").write_text("cpu x y\n")
-    monkeypatch.setattr(system_load, "_STAT", tmp_path / "odd")
+    monkeypatch.setattr(machine, "_STAT", tmp_path / "odd")
     assert Busy.now().cores_since() is None
 
 

@@ -10,7 +10,6 @@ from jitguide import _jaxprs
 from jitguide._check import jaxpr_scan, purity
 from jitguide._check.rules import Finding, finding, named
 from jitguide._display import significant
-from jitguide._stages.liveness import liveness
 from jitguide._timing.equality import apart, wide
 from jitguide._watch.signature import Signature
 
@@ -44,7 +43,7 @@ def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
 def unused(signature: Signature, traced: Any) -> Iterator[Finding]:
     """Find arguments that do not reach the result, though they hold arrays."""
     jaxpr = _jaxprs.open_jaxpr(traced.jaxpr)
-    _, used = liveness(jaxpr)
+    _, used = _jaxprs.liveness(jaxpr)
     variables = iter(jaxpr.invars)
     for argument in (a for a in signature.arguments.values() if not a.static):
         own = [next(variables, None) for _ in argument.leaves]

@@ -11,7 +11,6 @@ from jitguide import _jax, _jaxprs
 from jitguide._callables import parameters_of
 from jitguide._check import jaxpr_scan, purity
 from jitguide._display import AsData, duration, significant, size
-from jitguide._stages.compiled_info import short_type
 from jitguide._text import place, show
 from jitguide._timing.phases import Phases
 from jitguide._watch.reasons import COMPILE, TRACE, Reason
@@ -148,7 +147,7 @@ def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     if total >= WORTH_BYTES:
         names = {id(value): name for name, value in purity.captured(fn).items()}
         large = [c for c in found[:3] if c.nbytes >= min(WORTH_BYTES, found[0].nbytes)]
-        texts = [f"{named(names, c, 'an array')} {short_type(c)} ({size(c.nbytes)})" for c in large]
+        texts = [f"{named(names, c, 'an array')} {_jaxprs.short_type(c)} ({size(c.nbytes)})" for c in large]
         rest = f" and {len(found) - len(large)} more: {size(total)} in all" if len(found) > len(large) else ""
         yield finding(
             "constant",

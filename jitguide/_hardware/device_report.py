@@ -148,7 +148,7 @@ def device_report() -> DeviceReport:
     cache_on = _jax.setting("jax_enable_compilation_cache", True)
     return DeviceReport(
         jax=jax.__version__,
-        jaxlib=getattr(jaxlib, "__version__", "unknown"),
+        jaxlib=jaxlib.__version__,
         numpy=np.__version__,
         python=platform.python_version(),
         cpu=_cpu_model(),

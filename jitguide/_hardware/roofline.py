@@ -8,7 +8,7 @@ import jax
 
 from jitguide import _display
 from jitguide._arguments import Arguments, copies, donates_any, refuse_deleted, refuse_tracing
-from jitguide._callables import hint_at_static, jitted_in, reached, require_function, through
+from jitguide._callables import jitted_in, reached, require_function, through, traced
 from jitguide._hardware import program_cost
 from jitguide._hardware.peaks import CopyPeak, MatmulPeak, copier, peaks, rate, rates
 from jitguide._jax import compiled_text, cost_analysis, has_loop, placeholders_explained
@@ -223,13 +223,9 @@ def _percent(fraction: float | None, peak: str) -> str:
 
 
 def _compiled(jitted: Any, args: tuple[Any, ...], kwargs: Any) -> tuple[Any, Any]:
-    try:
-        traced = jitted.trace(*args, **kwargs)
-    except TypeError as error:
-        hint_at_static("roofline", error)
-        raise
+    found = traced("roofline", jitted, args, kwargs)
     with placeholders_explained():
-        lowered = traced.lower()
+        lowered = found.lower()
     return lowered, lowered.compile()
 
 

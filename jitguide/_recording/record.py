@@ -7,7 +7,7 @@ from jitguide._arguments import refuse_tracing
 from jitguide._hardware.device_report import device_report
 from jitguide._recording.experiments import EXPERIMENTS, QUICK, THOROUGH
 from jitguide._recording.recording import Recording
-from jitguide._timing.gpu_clock import megahertz
+from jitguide._timing.machine import megahertz
 
 
 def record(*, name: str = "here", quick: bool = False) -> Recording:

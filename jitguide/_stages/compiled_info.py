@@ -1,6 +1,5 @@
 """Name, constants and donated arguments of a compiled function, and notes on its result."""
 
-import re
 from typing import Any
 
 import jax
@@ -22,14 +21,7 @@ def name_of(traced: Any, fn: Any) -> str:
 def constants(jaxpr: Any) -> tuple[Constant, ...]:
     """Return the arrays that a jaxpr captured, the bodies of its equations included, each once."""
     arrays = (c for c in _jaxprs.constants(jaxpr) if np.ndim(c) or c.nbytes > 8)
-    return tuple(Constant(short_type(c), int(c.nbytes)) for c in arrays)
-
-
-def short_type(value: Any) -> str:
-    """Return the type of an array in the way jaxprs write it, such as `f32[2,3]`."""
-    short = {"bfloat": "bf", "float": "f", "uint": "u", "int": "i", "complex": "c"}
-    name = re.sub(r"^[a-z]+(?=\d)", lambda m: short.get(m[0], m[0]), str(value.dtype))
-    return f"{name}[{','.join(map(str, np.shape(value)))}]"
+    return tuple(Constant(_jaxprs.short_type(c), int(c.nbytes)) for c in arrays)
 
 
 def donated(traced: Any) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ def _origins(nodes: Nodes, home: str) -> list[tuple[Place | None, str]]:
         equation = node.equation
         parent = node.ancestors[-1] if node.ancestors else None
         name, file = definition(node.body) if parent is not None else ("", "")
-        called = parent is not None and nodes.primitive(parent) in ("jit", "pjit")
+        called = parent is not None and nodes.primitive(parent) == "jit"
         own = None
         # The frames in a cached body are those of its first trace: of them only the function's own line
         # counts, and the body of a library function has none.

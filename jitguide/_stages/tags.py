@@ -15,8 +15,16 @@ import jax
 
 from jitguide._callables import jit_with
 from jitguide._jax import is_tracer
-from jitguide._jaxprs import as_function, bodies, in_scope, open_jaxpr, rewritten, text_of, with_bodies
-from jitguide._stages.liveness import liveness
+from jitguide._jaxprs import (
+    as_function,
+    bodies,
+    in_scope,
+    liveness,
+    open_jaxpr,
+    rewritten,
+    text_of,
+    with_bodies,
+)
 
 # An unlikely word, because a user's `named_scope` of the same name would be taken for a tag.
 _TAG = re.compile(r"(?<![A-Za-z0-9_])jgq(\d+)_(?![A-Za-z0-9_])")

@@ -28,10 +28,9 @@ from jitguide._timing.comparison import (
 )
 from jitguide._timing.engine import BLOCK, FEWEST_ROUNDS, ROUNDS, Bench, Call, Measured, measure
 from jitguide._timing.equality import Check
-from jitguide._timing.gpu_clock import megahertz
 from jitguide._timing.inputs import FirstCalls, another_copy, first_calls, own_arguments, validate
+from jitguide._timing.machine import Busy, megahertz
 from jitguide._timing.queued import time_queued
-from jitguide._timing.system_load import Busy
 
 # The clocks of an accelerator take longer to rise than a processor's caches take to fill.
 _WARM_UP, _WARM_UP_ACCELERATOR = 0.02, 0.15

@@ -14,7 +14,7 @@ import jax.stages
 import numpy as np
 
 from jitguide._arguments import Arguments, copies, deleted, refuse_deleted, refuse_tracing, require_seconds
-from jitguide._callables import fresh_jit, held_in, is_watched
+from jitguide._callables import fresh_jit, held_in, is_watched, parameters_of
 from jitguide._timing.equality import Check, require_agreement, require_arrays, validate_check
 
 # Calls of a block whose arguments are made before it, and the bytes of those.
@@ -150,13 +150,8 @@ def _option_hints(
     name: str, fn: Callable[..., Any], arguments: Arguments, options: Collection[str]
 ) -> list[str]:
     """Return a hint for each option of `compare` that was meant for the variant, by its parameters."""
-    try:
-        signature = inspect.signature(fn)
-        bound = signature.bind_partial(*arguments[0], **arguments[1]).arguments
-    except (TypeError, ValueError):  # it has no signature, or the call itself will tell what is wrong
-        return []
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    takes = {p.name for p in signature.parameters.values() if p.kind in named and p.name not in bound}
+    open_ones = parameters_of(fn)[len(arguments[0]) :]
+    takes = {p.name for p in open_ones if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     return [
         f"`{option}` is an option of `compare`, and {name!r}, which has a parameter of that name, was called "
         f"without it. To pass it on, write `lambda *args: f(*args, {option}=...)`."

@@ -13,7 +13,7 @@ import jax.numpy
 from jitguide import _monitoring
 from jitguide._callables import jitted_in
 from jitguide._display import Displayed, Table, duration
-from jitguide._watch.wanted import Wanted, require_count
+from jitguide._watch.call_log import Wanted, require_count
 
 _HEADER = ("function", "line", "traces", "lowered", "compiled", "read", "seconds")
 _PHASES = ("trace", "lower", "compile", "read")

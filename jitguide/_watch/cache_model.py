@@ -160,11 +160,7 @@ def _is_among(signatures: list[Signature], now: Signature) -> bool:
 
 def history_of(fun: Callable[..., Any]) -> History:
     """Return the history of a function object; a new one if it is not watched now."""
-    place = place_of(fun)
-    try:
-        this = weakref.ref(fun)
-    except TypeError:  # a few callables of C
-        return History()
+    place, this = place_of(fun), weakref.ref(fun)
     with _places_lock:
         made = _places.get(place, [])
         mine = [one for one in made if one.fun() is fun]
