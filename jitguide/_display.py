@@ -128,7 +128,7 @@ class Table:
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         if self.fit:
             widths = self._fitting(widths, cells)
-            cells = [[_cut(c, w) for c, w in zip(row, widths, strict=True)] for row in cells]
+            cells = [[cut(c, w) for c, w in zip(row, widths, strict=True)] for row in cells]
         indent = " " * (widths[0] + 2)
 
         lines = [self.title] if self.title else []
@@ -218,7 +218,7 @@ def _one_line(content: object) -> str:
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", " ".join(str(content).split()))
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 

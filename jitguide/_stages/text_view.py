@@ -17,7 +17,7 @@ def summary(stages: Any) -> str:
     for number, line in enumerate(stages.source.lines, 1):
         if line.equations or number == 1:
             own = [stages.equations[e] for e in sorted(line.equations)]
-            rows.append([number, _cut(line.text, _WIDEST_SOURCE), *_cells(own)])
+            rows.append([number, _display.cut(line.text, _WIDEST_SOURCE), *_cells(own)])
         elif rows[-1][1] != "…":
             rows.append(["", "…", "", ""])  # lines without an operation
     orphans = [e for e in stages.equations if e.line is None]
@@ -65,10 +65,6 @@ def _cells(own: list[Any]) -> list[str]:
     return [_clip(made, _WIDEST_CELL), _ending(leaves)]
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def _ending(equations: list[Any]) -> str:
     names = dict.fromkeys(name for e in equations for name in e.fusions)
     # The reason "why not" matters for a line that is gone as a whole.
@@ -84,7 +80,7 @@ def _clip(parts: list[str], most: int) -> str:
         if len(text) <= most:
             break
         text = f"{', '.join(parts[:shown])}, +{len(parts) - shown}"
-    return _cut(text, most)
+    return _display.cut(text, most)
 
 
 def texts(stages: Any, names: Iterable[str]) -> str:

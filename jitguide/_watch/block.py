@@ -179,15 +179,7 @@ def assert_traces(
     The block must call the jitted function, `lower` it or pass it to `make_jaxpr`: JAX does not report the
     trace of a jitted function inside another one, nor under `grad` or `vmap` outside of jit.
 
-    Args:
-        expected: Number of traces.
-        of: Count only functions of this name; a function stands for its name.
-        at_most: The largest number, in place of `expected`.
-
-    Raises:
-        AssertionError: Another number was traced; the message lists them with their lines.
-        ValueError: No function of the name `of` was seen at work, as of a misspelt one.
-        TypeError: The count is not an integer, two or no counts are given, or `of` is not a function or a name.
+    Arguments and errors are those of `assert_compiles`.
 
     Example:
         >>> import jax, jax.numpy as jnp
