@@ -100,7 +100,7 @@ templates_path = ["_templates"]
 html_css_files = ["guide.css", "chart.css", "cheat-sheet.css"]
 epub_css_files = [*html_css_files, "book.css"]
 html_sidebars = {
-    "**": ["navbar-logo.html", "search-button-field.html", "my-release.html", "sbt-sidebar-nav.html"],
+    "**": ["head.html", "sbt-sidebar-nav.html"],
 }
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"

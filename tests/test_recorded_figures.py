@@ -118,7 +118,7 @@ def test_a_page_gets_a_switch_and_keeps_its_own_numbers(recordings):
         "The gain of this build.", "The gain of a &quot;recording&quot;.",
     ]  # fmt: skip
     assert re.findall("<figcaption>(.*?)</figcaption>", text) == [
-        "Gain &amp; size.", "Recorded on fast &lt;GPU&gt;: 1 × chip.",
+        "Gain &amp; size.", "Gain &amp; size. Recorded on fast &lt;GPU&gt;: 1 × chip.",
     ]  # fmt: skip
     assert [re.findall("<td>(.*?)</td>", table) for table in text.split("<table>")[1:]] == [
         ["10", "1.5", "100", "2"], ["10", "0.25", "1e+07", "40"],
@@ -239,7 +239,8 @@ def test_a_figure_is_drawn_from_recorded_variables_and_measures_nothing_again(on
     text = figure.outputs[0].data["text/html"]
     assert re.findall(r"<label for=\S+>(.*?)</label>", text) == ["this build", "fast &lt;GPU&gt;"]
     assert re.findall("<figcaption>(.*?)</figcaption>", text)[1] == (
-        "Recorded on fast &lt;GPU&gt;: 1 × chip (gpu), other, 8 cores, JAX 0.12.0.1, 2026-01-02, jax_enable_x64=True."
+        "Gain &amp; size. Recorded on fast &lt;GPU&gt;: 1 × chip (gpu), other, 8 cores, JAX 0.12.0.1, 2026-01-02, "
+        "jax_enable_x64=True."
     )
     assert [re.findall("<td>(.*?)</td>", table) for table in text.split("<table>")[1:]] == [
         ["10", "10", "100", "2"], ["10", "20", "100", "2"], ["10", "7", "100", "8"],

@@ -32,7 +32,8 @@ const GuideRelease = (() => {
   function show() {
     const release = select.value;
     const marked = [...document.querySelectorAll("a.claim-link:has(sup)")].filter((link) => mark(link, release)).length;
-    said.textContent = !release ? "" : marked ? `${marked} ✓ of this page differ.` : "All ✓ of this page hold there.";
+    const differ = `${marked} of this page’s ✓ ${marked === 1 ? "is" : "are"} ✗ (does not hold) or – (does not apply) there.`;
+    said.textContent = !release ? "" : marked ? differ : "All ✓ of this page hold there.";
   }
 
   function choose() {

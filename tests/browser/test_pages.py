@@ -30,6 +30,10 @@ TOO_WIDE = """() => {
 CUT = """() => [...document.querySelectorAll("div.highlight pre, .cell_output pre")]
   .filter((e) => e.checkVisibility({ contentVisibilityAuto: true }) && e.scrollWidth > e.clientWidth + 1)
   .map((e) => e.innerText.split("\\n").sort((a, b) => b.length - a.length)[0])"""
+# A table that hides a column; the matrix of all pairs of calls is meant to be scrolled.
+HIDDEN = """() => [...document.querySelectorAll(".pst-scrollable-table-container:not(.call-pairs *)")]
+  .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+  .map((e) => `${e.scrollWidth - e.clientWidth} px of ${e.innerText.slice(0, 60)}`)"""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -48,6 +52,9 @@ def test_page(tab, address, name):
             problems.append(f"{width} px: layout shift {shifts:.3f}")
         if width == WIDE:
             problems += [f"{width} px: code cut: {line}" for line in page.evaluate(CUT)]
+            problems += [f"{width} px: table cut: {table}" for table in page.evaluate(HIDDEN)]
+            if page.locator("#pst-primary-sidebar .search-button__button").bounding_box()["y"] < 0:
+                problems.append("the search is scrolled out of sight")
         page.evaluate(AXE)
         problems += [f"{width} px: {found}" for found in page.evaluate(VIOLATIONS, {"except": COLOURS})]
     for theme in ("light", "dark"):

@@ -520,7 +520,7 @@ def test_leak_message_names_the_line():
 
 @pytest.mark.claim(
     "cache-filled-inside-a-trace-leaks",
-    "An `lru_cache`d function that makes an array is filled with a tracer if its first call happens inside "
+    "A function with `lru_cache` that makes an array is filled with a tracer if its first call happens inside "
     "a trace; later uses raise `UnexpectedTracerError`.",
 )
 def test_cache_filled_inside_a_trace_leaks():

@@ -160,7 +160,7 @@ def test_checking_leaks_raises_at_the_leak():
 
 @pytest.mark.claim(
     "leak-from-vmap-raises",
-    "A tracer stored outside by a `vmap`ped function raises when it is used there.",
+    "A tracer stored outside by a function under `vmap` raises when it is used there.",
 )
 def test_leak_from_vmap_raises():
     kept = []
@@ -187,7 +187,7 @@ def test_leak_message_names_the_function():
 
 @pytest.mark.claim(
     "tracer-cannot-be-hashed",
-    "A tracer cannot be a dictionary key or an argument of an `lru_cache`d function: it is not hashable.",
+    "A tracer cannot be a dictionary key or an argument of a function with `lru_cache`: it is not hashable.",
 )
 def test_tracer_cannot_be_hashed():
     cached = functools.lru_cache(lambda x: x + 1)

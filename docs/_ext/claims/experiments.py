@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ class Claim:
     code: str
     seeds: tuple[str, ...]
     path: Path
+    shown: str = ""  # the code for one who reads it alone: with the helpers of its file, and what it is given
     rests_on: str = ""  # a sentence about what the outcome depends on besides the release of JAX
 
 
@@ -30,7 +32,8 @@ def load(folder: Path = FOLDER) -> dict[str, Claim]:
     for path in sorted(folder.glob("test_*.py")):
         source = path.read_text("utf-8")
         lines = source.splitlines()
-        for node in ast.parse(source).body:
+        body = ast.parse(source).body
+        for node in body:
             if isinstance(node, ast.FunctionDef) and "claim" in (markers := _markers(node)):
                 name, sentence, seeds = markers["claim"]
                 parts: list[ast.expr | ast.stmt] = [
@@ -44,9 +47,73 @@ def load(folder: Path = FOLDER) -> dict[str, Claim]:
                 )
                 code = "\n".join(line for part in parts for line in lines[part.lineno - 1 : part.end_lineno])
                 found[name] = Claim(
-                    name, sentence, topic_of(path), code, tuple(seeds.split()), path, rests_on
+                    name,
+                    sentence,
+                    topic_of(path),
+                    code,
+                    tuple(seeds.split()),
+                    path,
+                    _shown(node, body, lines),
+                    rests_on,
                 )
     return found
+
+
+def _shown(test: ast.FunctionDef, body: list[ast.stmt], lines: list[str]) -> str:
+    """Return a test after what it uses of its file, without the marks that only pytest reads."""
+    shared = {
+        name: node
+        for node in body
+        if node is not test and not getattr(node, "name", "").startswith("test_")
+        for name in _defines(node)
+    }
+    used: list[ast.stmt] = []
+    waiting: list[ast.AST] = [test]
+    while waiting:
+        names = [node.id for node in ast.walk(waiting.pop()) if isinstance(node, ast.Name)]
+        new = [shared[name] for name in names if name in shared and shared[name] not in used]
+        used += dict.fromkeys(new)
+        waiting += new
+    helpers = [_code(node, lines) for node in body if node in used]
+    given = [
+        f"# {argument.arg}{_GIVEN[argument.arg]}" for argument in test.args.args if argument.arg in _GIVEN
+    ]
+    whole = "\n\n\n".join([*helpers, "\n".join(lines[test.lineno - 1 : test.end_lineno])])
+    return "\n".join([*given, *_cases(test), whole])
+
+
+# What a test is given by tests/claims/conftest.py.
+_GIVEN = {
+    "counted": "(): how often JAX traced, lowered and compiled since the last time",
+    "child": "(code): what this code prints in a Python of its own",
+}
+
+
+def _defines(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+
+
+def _code(node: ast.stmt, lines: list[str]) -> str:
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    return "\n".join(lines[first - 1 : node.end_lineno])
+
+
+def _cases(test: ast.FunctionDef) -> list[str]:
+    """Return a comment with the instances that a test is run with, one after the other."""
+    for decorator in test.decorator_list:
+        match decorator:
+            case ast.Call(func=ast.Attribute(attr="hostile"), args=args):
+                names = ", ".join(str(ast.literal_eval(name)) for name in args)
+                return textwrap.wrap(
+                    f"case: a float32 vector in a plain call, and in turn {names}",
+                    70,
+                    initial_indent="# ",
+                    subsequent_indent="#   ",
+                )
+    return []
 
 
 _RESTS_ON = {"platform": "A property of the backend {}.", "measured": "Depends on the machine: {}."}

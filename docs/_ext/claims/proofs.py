@@ -73,7 +73,7 @@ def script(claim: experiments.Claim, recorded: Recording) -> str:
     found = data(claim, recorded)
     text = _call(claim.id, found)
     if len(text.encode()) > LARGEST:  # colours take most of it
-        text = _call(claim.id, found | {"code": "", "plain": claim.code})
+        text = _call(claim.id, found | {"code": "", "plain": claim.shown})
     return text
 
 
@@ -99,7 +99,7 @@ def data(claim: experiments.Claim, recorded: Recording) -> dict[str, Any]:
         for (name, short, reason), group in groupby(there, key=lambda found: (found[0].name, *found[1]))
     ]
     seen = [recorded.in_words(claim.id), recorded.elsewhere_in_words(claim.id), claim.rests_on]
-    coloured = highlight(claim.code, PythonLexer(), HtmlFormatter(nowrap=True))
+    coloured = highlight(claim.shown, PythonLexer(), HtmlFormatter(nowrap=True))
     return {
         "sentence": claim.sentence,
         "verdicts": verdicts,

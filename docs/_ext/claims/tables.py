@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -87,11 +88,17 @@ def _spans(recorded: recording.Recording, claim: str) -> nodes.table:
 
 
 def _reason(text: str) -> list[nodes.Node]:
-    """Return a recorded reason as nodes: the statement that failed as code, then its values."""
+    """Return a recorded reason as nodes: in words where pytest has words of its own, else the failed statement."""
     statement, _, values = text.partition(" – here: ")
+    if raised := re.match(r"Failed: DID NOT RAISE (\w+)", values):
+        return [nodes.Text("There it raises no "), nodes.literal(text=raised[1]), nodes.Text(".")]
+    if values.startswith("Failed: DID NOT WARN"):
+        return [nodes.Text("There it gives no warning.")]
+    if message := re.match(r"Actual message: (.+)", values):
+        return [nodes.Text(f"The message there: {message[1]}")]
     if not values:
         return [nodes.Text(text)]
-    return [nodes.literal(text=statement), nodes.Text(f" – here: {values}")]
+    return [nodes.literal(text=statement), nodes.Text(f" – there: {values}")]
 
 
 def _raw(text: str) -> nodes.raw:

@@ -109,6 +109,7 @@ def append(app: Sphinx, doctree: nodes.document) -> None:
         link = nodes.reference("", "", *inline(question.question), internal=True, refid=heading["ids"][0])
         answers += nodes.list_item("", paragraph([link]))
     top = next(doctree.findall(nodes.section))
-    opening = f"<details><summary>{len(answers)} of {len(load())}, in the words of those who asked</summary>"
+    count = "One question" if len(answers) == 1 else f"{len(answers)} questions"
+    opening = f"<details><summary>{count}, in the words of those who asked</summary>"
     fold = [nodes.raw("", text, format="html") for text in (opening, "</details>")]
     top += section(_TITLE, ANCHOR, fold[0], answers, fold[1])

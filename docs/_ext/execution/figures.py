@@ -43,7 +43,14 @@ def describe(cell: NotebookNode, line: int, elsewhere: Sequence[tuple[recorded.D
         figure = _filled(output.data["text/html"], alt, caption)
         if elsewhere:
             also = [
-                (one.name, _filled(text, cell.metadata["recorded-alt"], f"Recorded on {one.made_on}"))
+                (
+                    one.name,
+                    _filled(
+                        text,
+                        cell.metadata["recorded-alt"],
+                        " ".join(filter(None, [caption, f"Recorded on {one.made_on}"])),
+                    ),
+                )
                 for one, text in elsewhere
             ]
             group = hashlib.sha256(cell.source.encode()).hexdigest()[:8]  # alone also where pages are joined

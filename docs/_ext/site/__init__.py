@@ -21,6 +21,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("build-finished", search_index.write)
     app.connect("build-finished", theme_fixes.remove_icon_library)
     app.connect("html-page-context", metadata.tell)
+    app.connect("html-page-context", metadata.name_neighbours)
     app.connect("html-page-context", scripts.add)
     app.connect("html-page-context", strict.offer)
     app.connect("html-page-context", style.name)

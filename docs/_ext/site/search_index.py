@@ -19,7 +19,7 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from _ext import DOCS, build
 from _ext.directives import questions
 
-VERSION = 4  # of the rows that are kept of each page
+VERSION = 5  # of the rows that are kept of each page
 _SECTIONS = "_static/search/sections.js"
 # They list what other pages explain, and would be a third of the index.
 _LEFT_OUT = ("claims", "five-tutorials", "questions", "what-changed")
@@ -31,7 +31,7 @@ _OF_NO_SECTION = {"guide-guesses", "guide-reasons", "error-list"}
 _ENDINGS = [
     (re.compile(ending), kept)
     for ending, kept in [
-        (r"(?:at)?ion$", ""), (r"(ss)es$", r"\1"), (r"ies$", "y"), (r"([^su])s$", r"\1"), (r"(ing|ed|er)$", ""),
+        (r"(?:at)?ions?$", ""), (r"(ss)es$", r"\1"), (r"ies$", "y"), (r"([^su])s$", r"\1"), (r"(ing|ed|er)$", ""),
         (r"(.)\1$", r"\1"), (r"e$", ""),
     ]
 ]  # fmt: skip

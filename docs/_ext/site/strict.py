@@ -3,7 +3,7 @@
 No style, icon or picture may then stand in a page's text or in a style sheet as data. The outputs of cells bring
 styles and pictures of their own, because they must look right in a notebook: here these move to files beside the page. The icons that
 the theme takes from a font of 1.5 MB are drawn in place. And cells of tables get the names of their columns, which
-a script would add only after the page is drawn, so that the page would jump.
+a script would add only after the page is drawn, so that the page would jump. Long names in cells may break.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _PICTURE = re.compile(r'(\b(?:xlink:)?(?:href|src))="data:image/png;base64,([^"]
 _TABLE = re.compile(r'(<table class="[^"]*\btable\b[^>]*>.*?</thead>)(.*?</table>)', re.DOTALL)
 _HEAD = re.compile(r"<th[\s>].*?</th>", re.DOTALL)
 _ROW = re.compile(r"(?:(?!<tr).)+", re.DOTALL)
+_CELL = re.compile(r"<td[\s>].*?</td>", re.DOTALL)
+_LONG = re.compile(r'(?<=<span class="pre">)[^<]{15,}')
 _ICON = re.compile(r'(<(i|span) class="[^"]*\bfa-solid fa-([\w-]+)[^>]*>)(?=</\2>)')
 _ICONS = {
     "angle-left": '<path d="m15 5-7 7 7 7"/>',
@@ -67,7 +69,7 @@ def offer(app: Sphinx, page: str, _template: str, context: dict, _doctree: objec
         text = text.replace(
             "<pre><span></span>", "<pre>"
         )  # Pygments keeps a first empty line; no block has one
-        text, rules = moved(drawn(labelled(_PICTURE.sub(picture, text))))
+        text, rules = moved(drawn(labelled(breakable(_PICTURE.sub(picture, text)))))
         sheet = f"{page.replace('/', '-')}.css"
         if not rules:
             Path(app.outdir, FOLDER, sheet).unlink(missing_ok=True)  # of an earlier build
@@ -96,6 +98,22 @@ def labelled(text: str) -> str:
         )
 
     return _TABLE.sub(table, text)
+
+
+def breakable(text: str) -> str:
+    """Return a page's text where long code in a cell may break after a part of a name.
+
+    A column as wide as its longest name takes the room of the others, or more than there is.
+
+    Example:
+        >>> breakable('<td><span class="pre">jax.config.jax_debug_nans</span></td>')
+        '<td><span class="pre">jax.<wbr/>config.<wbr/>jax_<wbr/>debug_<wbr/>nans</span></td>'
+    """
+
+    def name(found: re.Match[str]) -> str:
+        return re.sub(r"(?<=[._(,=/])(?=\w\w)", "<wbr/>", found[0])
+
+    return _CELL.sub(lambda cell: _LONG.sub(name, cell[0]), text)
 
 
 def _named(row: str, names: list[str]) -> str:

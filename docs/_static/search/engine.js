@@ -17,7 +17,7 @@ const GuideSearch = (() => {
   function stem(word) {
     if (word.length < 5 || /[_.\d]/.test(word)) return word;
     return word
-      .replace(/(?:at)?ion$/, "")
+      .replace(/(?:at)?ions?$/, "")
       .replace(/(ss)es$/, "$1")
       .replace(/ies$/, "y")
       .replace(/([^su])s$/, "$1")
@@ -44,6 +44,13 @@ const GuideSearch = (() => {
     const lower = word.toLowerCase();
     return EMPTY.has(lower) || (lower.length < 2 && !/\d/.test(lower)) ? null : stem(lower);
   };
+
+  // What beginners call a thing, and what the pages call it.
+  const SAME = [
+    [/\b(not|never|isn't|doesn't|does not) (being |getting )?(use|used|using|found|find|detected|detect|seen|see)\b/gi, "$& falling back"],
+    [/\b(each|every) (step|iteration|epoch|batch|time)\b/gi, "every call"],
+    [/\bcompil(es|ing|ed) (on |at |in |with )?(each|every)\b/gi, "recompiles every"],
+  ];
 
   // Lists of everything mention everything: they come after the pages that explain one thing.
   const LISTS =
@@ -73,7 +80,7 @@ const GuideSearch = (() => {
    * A page counts by its best section, and a little by the others.
    */
   function find(query, most = 20) {
-    const hits = index.search(query, {
+    const hits = index.search(SAME.reduce((text, [said, meant]) => text.replace(said, meant), query), {
       // These numbers find the most questions of docs/_data/questions.json (`nox -s bench -- search`).
       boost: { title: 1.8, code: 0.8 },
       bm25: { k: 1.2, b: 0.5, d: 0.5 }, // less of a handicap for long sections

@@ -28,7 +28,8 @@ const GuideResults = (() => {
       pieces.push(text.slice(at, mark.index), element("mark", mark[0]));
       at = mark.index + mark[0].length;
     }
-    pieces.push(text.slice(at, end), end < text.length ? " …" : "");
+    // The index holds the first words of a section only.
+    pieces.push(text.slice(at, end), end < text.length || !/[.!?:)]$/.test(text) ? " …" : "");
     return element("p", pieces);
   }
 
