@@ -37,8 +37,8 @@ def tags(name: str) -> tuple[int, ...]:
 
 def sites_of(jaxpr: Any) -> list[Any]:
     """Return each equation as it stands in the jaxpr text; a body that is called twice has its equations once."""
-    bodies = {id(one): one for one in map(open_jaxpr, with_bodies(jaxpr))}.values()
-    return [equation for body in bodies for equation in body.eqns]
+    opened = {id(one): one for one in map(open_jaxpr, with_bodies(jaxpr))}.values()
+    return [equation for body in opened for equation in body.eqns]
 
 
 def tagged(jaxpr: Any, sites: Sequence[Any]) -> Any:
