@@ -1,9 +1,11 @@
 """The command line: `python -m jitguide` with `report`, `explain` or `record`."""
 
 import argparse
+import ast
 import codecs
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Sequence
@@ -28,9 +30,10 @@ _EXAMPLES = f"""examples:
 """
 _HOW = "Name a file, write the text in quotes, or pipe it in."
 _NO_FILE = (
-    "A single word is taken for the name of a file: name a file that can be read, "
-    "give the class of an error with its message, or pipe the text in."
+    "A single word is the name of a file or of an error's class: name a file that can be read, write the "
+    "message in quotes, or pipe the text in."
 )
+_CLASS = re.compile(r"[\w.]*(Error|Exception|Warning|Interrupt)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,6 +89,11 @@ def _explain(options: argparse.Namespace) -> int:
         return _fail(f"Cannot read {options.source}: {error.strerror}. {_NO_FILE}")
     if not text.strip():
         return _fail(f"There is no text to explain. {_HOW}")
+    if options.source.endswith(".py") and text != options.source and _is_program(text):
+        run = f"python {options.source} 2>&1 | python -m jitguide explain"
+        return _fail(
+            f"{options.source} is a program, not a message. Run it, and explain what it prints: {run}"
+        )
     found = explain(text)
     _print(found, options.json)
     return FOUND if found.found else UNKNOWN
@@ -109,9 +117,18 @@ def _read(source: str, echo: Any) -> str:
         return _standard_input(echo)
     # A message has spaces in it, and a misspelt name of a file hardly ever has.
     # Not pathlib, which raises for what is too long for a name.
-    if not source or (any(c.isspace() for c in source) and not os.path.isfile(source)):  # noqa: PTH113
+    in_words = any(c.isspace() for c in source) or _CLASS.fullmatch(source)
+    if not source or (in_words and not os.path.isfile(source)):  # noqa: PTH113
         return source
     return _decoded(Path(source).read_bytes())
+
+
+def _is_program(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):  # ValueError: null bytes
+        return False
+    return True
 
 
 def _standard_input(echo: Any) -> str:

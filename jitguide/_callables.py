@@ -254,6 +254,13 @@ def require_jitted(caller: str, fn: Any) -> None:
             "`with jitguide.watch():` around its calls counts what it compiles. A `jax.jit` of "
             "`jax.shard_map` hides nothing."
         )
+    inside = getattr(fn, "__wrapped__", None)
+    if inside is not None and jitted_in(inside) is not None:
+        within = f"{name if name.isidentifier() else 'fn'}.__wrapped__"
+        raise TypeError(
+            f"{caller} needs a jitted function, and {what} is a Python function around one, as `jax.vmap` and "
+            f"`functools.wraps` make. Write {caller.replace('fn', within)}, or put `jax.jit` around the whole."
+        )
     jitted = f"jax.jit({name if name.isidentifier() else 'fn'})"
     raise TypeError(
         f"{caller} needs a jitted function, and {what} is not jitted. Write {caller.replace('fn', jitted)}."

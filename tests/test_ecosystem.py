@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import optax
 import pytest
 from flax import nnx
+from jax.experimental import checkify
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from jitguide import watch
+from jitguide import check, watch
 from jitguide._callables import fresh_jit, jitted_in, through
 
 X = jnp.ones(3)
@@ -124,6 +125,18 @@ def test_a_ref_an_explicit_mesh_and_a_donated_state_of_optax_are_watched():
     _, state = update(params, optimizer.init(params))
     update({"w": jnp.ones(2, "bfloat16")}, state)
     assert update.last.reason.argument == "grads['w']"
+
+
+def test_a_function_around_a_jitted_one_is_named_as_that():
+    with pytest.raises(
+        TypeError, match=r"a Python function around one.* Write check\(fn.__wrapped__, \.\.\.\)"
+    ):
+        check(jax.vmap(jax.jit(lambda x: 2 * x)), X)
+
+
+def test_the_error_of_a_checked_function_is_no_disagreement():
+    checked = checkify.checkify(lambda x: 2 * x / x, errors=checkify.float_checks)
+    assert "disagreement" not in check(jax.jit(checked), X).kinds
 
 
 @pytest.mark.parametrize("hidden", ["pmap", "cached_partial"])

@@ -157,15 +157,29 @@ def test_json_is_what_the_explanation_holds(capsys: pytest.CaptureFixture[str], 
     assert json.loads(capsys.readouterr().out)["key"] == "item-assignment"
 
 
-@pytest.mark.parametrize("word", ["no-such-file.txt", "TracerBoolConversionError"])
+def test_the_class_of_an_error_alone_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "jax.errors.TracerBoolConversionError"]) == 0
+    assert "python-if-on-tracer" in capsys.readouterr().out
+
+
+def test_a_program_is_no_message(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("import jax\nraise TypeError('JAX arrays are immutable')\n")
+    assert main(["explain", str(path)]) == 2
+    assert f"python {path} 2>&1 | python -m jitguide explain" in capsys.readouterr().err
+    path.write_text(f"Traceback (most recent call last):\n{IMMUTABLE}")
+    assert main(["explain", str(path)]) == 0
+
+
+@pytest.mark.parametrize("word", ["no-such-file.txt", "Tracer"])
 def test_a_word_that_names_no_file_is_told_so(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", word]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == (
         f"jitguide: Cannot read {word}: No such file or directory. "
-        "A single word is taken for the name of a file: name a file that can be read, "
-        "give the class of an error with its message, or pipe the text in.\n"
+        "A single word is the name of a file or of an error's class: name a file that can be read, write the "
+        "message in quotes, or pipe the text in.\n"
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.experimental import checkify
 
 from jitguide import _jaxprs
 from jitguide._check import jaxpr_scan, purity
@@ -116,6 +117,7 @@ def disagreement(jitted: Any, plain: Any) -> Iterator[Finding]:
 
 
 def _numbers(tree: Any) -> Iterator[Any]:
-    for leaf in jax.tree.leaves(tree):
+    # The numbers in an error of checkify are new in each trace.
+    for leaf in jax.tree.leaves(tree, is_leaf=lambda node: isinstance(node, checkify.Error)):
         if isinstance(leaf, jax.Array | np.ndarray | np.generic | int | float | complex):
             yield leaf

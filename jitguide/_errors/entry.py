@@ -84,6 +84,9 @@ class Explanation(_display.AsData):
             # Without its line, the message of an error is all there is.
             sure = "" if at or not self.error else "probably "
             first = f"This is {sure}not an error of JAX: {what}{at and f' in {at}'}."
+            if not self.error:
+                first += "\nPaste the message of an error or its traceback. For a symptom in words, see\n"
+                first += f"{_address('howto/index')}."
             if sure and self.error in _SHARED:
                 first += "\nIf JAX raised it, paste the whole traceback: its last file tells."
             return f"{first}\n    {source}" if source else first

@@ -15,7 +15,7 @@ from jitguide._callables import jitted_in
 from jitguide._display import Displayed, Table, duration
 from jitguide._watch.call_log import Wanted, require_count
 
-_HEADER = ("function", "line", "traces", "lowered", "compiled", "read", "seconds")
+_HEADER = ("function", "line", "traces", "lowered", "compiled", "read", "time")
 _PHASES = ("trace", "lower", "compile", "read")
 _LISTED = 20  # executables in a message
 _NO_REASONS = "To learn why a function compiled, watch it: `watch(fn)` compares the arguments of its calls."

@@ -24,7 +24,7 @@ _NOT_COUNTED = (
 # More rows than this are not read; the first and the last tell what happens.
 _MAX_ROWS = 40
 _NEED_NO_ADVICE = ("first call", "first call without error", "raised")
-_HEADER = ("call", "outcome", "seconds", "trace", "lower", "compile", "why")
+_HEADER = ("call", "outcome", "time", "trace", "lower", "compile", "why")
 _NUMERIC = (2, 3, 4, 5)
 _WHY = 6
 _MINOR = (3, 4, 5)  # the phases: a narrow screen has room for them or for the reasons
