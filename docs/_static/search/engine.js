@@ -47,7 +47,10 @@ const GuideSearch = (() => {
 
   // What beginners call a thing, and what the pages call it.
   const SAME = [
-    [/\b(not|never|isn't|doesn't|does not) (being |getting )?(use|used|using|found|find|detected|detect|seen|see)\b/gi, "$& falling back"],
+    [
+      /\b(not|never|isn't|doesn't|does not) (being |getting )?(use|used|using|found|find|detected|detect|seen|see)\b/gi,
+      "$& falling back",
+    ],
     [/\b(each|every) (step|iteration|epoch|batch|time)\b/gi, "every call"],
     [/\bcompil(es|ing|ed) (on |at |in |with )?(each|every)\b/gi, "recompiles every"],
   ];
@@ -80,15 +83,18 @@ const GuideSearch = (() => {
    * A page counts by its best section, and a little by the others.
    */
   function find(query, most = 20) {
-    const hits = index.search(SAME.reduce((text, [said, meant]) => text.replace(said, meant), query), {
-      // These numbers find the most questions of docs/_data/questions.json (`nox -s bench -- search`).
-      boost: { title: 1.8, code: 0.8 },
-      bm25: { k: 1.2, b: 0.5, d: 0.5 }, // less of a handicap for long sections
-      prefix: (word) => word.length > 3,
-      fuzzy: (word) => (word.length > 6 ? 0.25 : false),
-      boostDocument: (id) => weightOf(sections[id].page),
-      weights: { prefix: 0.3, fuzzy: 0.2 },
-    });
+    const hits = index.search(
+      SAME.reduce((text, [said, meant]) => text.replace(said, meant), query),
+      {
+        // These numbers find the most questions of docs/_data/questions.json (`nox -s bench -- search`).
+        boost: { title: 1.8, code: 0.8 },
+        bm25: { k: 1.2, b: 0.5, d: 0.5 }, // less of a handicap for long sections
+        prefix: (word) => word.length > 3,
+        fuzzy: (word) => (word.length > 6 ? 0.25 : false),
+        boostDocument: (id) => weightOf(sections[id].page),
+        weights: { prefix: 0.3, fuzzy: 0.2 },
+      },
+    );
     const pages = new Map();
     for (const hit of hits) {
       const section = sections[hit.id];
