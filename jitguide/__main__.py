@@ -33,7 +33,7 @@ _NO_FILE = (
     "A single word is the name of a file or of an error's class: name a file that can be read, write the "
     "message in quotes, or pipe the text in."
 )
-_CLASS = re.compile(r"[\w.]*(Error|Exception|Warning|Interrupt)")
+_NO_NAME_OF_A_FILE = re.compile(r"\w+|[\w.]+(Error|Exception|Warning|Interrupt)|.*\s.*", re.DOTALL)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -117,8 +117,7 @@ def _read(source: str, echo: Any) -> str:
         return _standard_input(echo)
     # A message has spaces in it, and a misspelt name of a file hardly ever has.
     # Not pathlib, which raises for what is too long for a name.
-    in_words = any(c.isspace() for c in source) or _CLASS.fullmatch(source)
-    if not source or (in_words and not os.path.isfile(source)):  # noqa: PTH113
+    if not source or (_NO_NAME_OF_A_FILE.fullmatch(source) and not os.path.exists(source)):  # noqa: PTH110
         return source
     return _decoded(Path(source).read_bytes())
 

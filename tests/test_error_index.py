@@ -55,6 +55,11 @@ def test_the_argument_names_the_groups(monkeypatch, arguments, groups):
     assert directive.run() == groups
 
 
+def test_a_message_is_shown_without_what_only_a_regular_expression_says():
+    shown = [error_index.readable(pattern) for entry in catalogue() for pattern in entry.patterns]
+    assert [text for text in shown if re.search(r"\(\?|\{\d|\\[\w.]|[])]\*", text)] == []
+
+
 def test_a_group_that_is_not_there_is_refused(monkeypatch):
     directive = object.__new__(error_index.ErrorIndex)
     directive.arguments = ["loops snow"]

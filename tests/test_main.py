@@ -171,7 +171,12 @@ def test_a_program_is_no_message(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert main(["explain", str(path)]) == 0
 
 
-@pytest.mark.parametrize("word", ["no-such-file.txt", "Tracer"])
+def test_a_word_that_is_no_file_is_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "RESOURCE_EXHAUSTED"]) == 1
+    assert "matches no entry" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["no-such-file.txt", "no/such"])
 def test_a_word_that_names_no_file_is_told_so(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", word]) == 2
     captured = capsys.readouterr()

@@ -1,5 +1,6 @@
 """What the catalogue knows about one phenomenon, and how it is reported."""
 
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ class Explanation(_display.AsData):
             if sure and self.error in _SHARED:
                 first += "\nIf JAX raised it, paste the whole traceback: its last file tells."
             return f"{first}\n    {source}" if source else first
-        rows = {"Error": self.error or "none is raised", **own, "Cause": self.cause}
+        rows = {"Error": self.error or "none is raised", **own, "Cause": _quoted(self.cause)}
         if not self.found:
             has = self.where and f"{self.where} has this message."
             rows = {**own, "JAX": has, "Try": _LOOK, "Page": f"{_address(self.page)}, the error index"}
@@ -99,12 +100,17 @@ class Explanation(_display.AsData):
             return "\n".join([self.title, *lines])
         code = {"Shows it:": self.example, "Fix:": self.fix}
         lines += [f"{name}\n{textwrap.indent(text, '    ')}" for name, text in code.items() if text]
-        lines += [f"Cost:   {fit(self.cost)}", f"Page:   {_address(self.page)}"]
+        lines += [f"Cost:   {fit(_quoted(self.cost))}", f"Page:   {_address(self.page)}"]
         seen = [f"See also: {', '.join(self.others)}"] if self.others else []
         return "\n".join([f"{self.title}  [{self.key}]", *lines, *seen])
 
     def _repr_html_(self) -> str:
         return _display.panel(f'<pre class="jg-text">{_display.escape(self._text(str))}</pre>')
+
+
+def _quoted(text: str) -> str:
+    """Return a text of the catalogue with quotation marks around what it quotes in italics."""
+    return re.sub(r"\*([^*`]+)\*(?!\w)", r'"\1"', text)
 
 
 def _wrapped(text: str) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
@@ -154,14 +155,32 @@ def readable(pattern: str) -> str:
         >>> readable(r"lax\.\w+ requires (?:equal|the same) `?dtypes`?")
         'lax.… requires equal `dtypes`'
     """
-    word = r"(?:\\.|[^|()\\])*"  # no alternative and no group; escaped, they are text
-    text = re.sub(
-        rf"\(\?<?[=!]{word}(?:\|{word})*(?:\(\?:{word}(?:\|{word})*\){word})*\)", "", pattern
-    )  # look-arounds
-    while (first := re.sub(rf"\(\?:({word})(?:\|{word})*\)\??", r"\1", text)) != text:
-        text = first  # the first of several ways to say it, inner ones first
-    text = re.sub(rf"^({word})\|.*", r"\1", text)
-    text = re.sub(r"\\[wds][*+]?|\.\*|\[[^\]]*\][*+]?", "…", text)
-    text = re.sub(r"(?<!\\)([`'\w])\?", r"\1", text)
-    text = re.sub(r"\\([.()\[\]|?*+])", r"\1", text)
-    return re.sub("…+", "…", re.sub(r"\\[bn]", "", text)).strip()
+    text = "".join(_words(re._parser.parse(pattern)))
+    text = re.sub(r"(?<=n)\0(?=t\b)", "'", text)
+    text = re.sub(r"(?<=\w)\0(?=\w)", ".", text).replace("\0", "…")
+    return re.sub("…[… ]*…", "…", " ".join(text.split()))
+
+
+def _words(parsed: Iterable[tuple[Any, Any]]) -> Iterator[str]:
+    """Yield what a parsed expression stands for: of several ways to say it the first, and … for what may be anything."""
+    parts = list(parsed)
+    for kind, value in parts:
+        match str(kind), value:
+            case "LITERAL", code:
+                yield chr(code)
+            case "SUBPATTERN", (*_, inner):
+                yield from _words(inner)
+            case "BRANCH", (_, [first, *_]):
+                yield from _words(first)
+            case "MAX_REPEAT" | "MIN_REPEAT", (_, most, inner):
+                yield from _words(inner) if most == 1 else {" ".join(_words(inner))}
+            case "IN", [(first, code), *others] if str(first) == "LITERAL":
+                yield chr(code) if all(str(other) == "LITERAL" for other, _ in others) else "…"
+            case "IN", [(_, category)] if str(category) == "CATEGORY_SPACE":
+                yield " "
+            case "ANY", _:
+                yield "\0" if len(parts) > 1 else "…"  # not repeated: most often a dot or a quote
+            case "IN" | "NOT_LITERAL", _:
+                yield "…"
+            case "ASSERT", (1, inner) if (kind, value) == parts[-1]:
+                yield from _words(inner)

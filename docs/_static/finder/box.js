@@ -29,7 +29,11 @@
     text
       .replace(/\{[\w:]+\}(?=`)/g, "")
       .split("`")
-      .map((part, i) => (i % 2 ? element("code", part.replace(/\s*<[^>]*>$/, "")) : part));
+      .flatMap((part, i) =>
+        i % 2
+          ? element("code", part.replace(/\s*<[^>]*>$/, ""))
+          : part.split(/\*([^*]+)\*(?!\w)/).map((words, j) => (j % 2 ? element("em", words) : words)),
+      );
   const address = (page, anchor) => `${root}${page}.html${anchor ? `#${anchor}` : ""}`;
   function entry(found) {
     const about = { href: address(found.page) };

@@ -29,7 +29,7 @@ const GuideResults = (() => {
       at = mark.index + mark[0].length;
     }
     // The index holds the first words of a section only.
-    pieces.push(text.slice(at, end), end < text.length || !/[.!?:)]$/.test(text) ? " …" : "");
+    pieces.push(text.slice(at, end), text && (end < text.length || !/[.!?:)]$/.test(text)) ? " …" : "");
     return element("p", pieces);
   }
 
