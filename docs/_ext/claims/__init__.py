@@ -29,6 +29,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("build-finished", proofs.write)
     app.connect("doctree-resolved", topic_pages.shorten)
     app.connect("html-collect-pages", topic_pages.pages)
+    app.connect("html-page-context", topic_pages.lighten)
     app.add_css_file("ledger.css")
     app.add_js_file("proofs.js", loading_method="defer")
     app.add_js_file("release.js", loading_method="defer")
