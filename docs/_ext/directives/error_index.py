@@ -8,6 +8,7 @@ Their argument names the groups that a page shows, or links to; without one they
 
 from __future__ import annotations
 
+import importlib
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from jitguide._errors.entry import Entry
 
+_parser = importlib.import_module("re._parser")  # Python's own, which has no public name and no types
 PREFIX = "error-entry-"  # with the key of an entry, the label of where it is shown
 _REFERENCE = "error-entry"
 
@@ -155,7 +157,7 @@ def readable(pattern: str) -> str:
         >>> readable(r"lax\.\w+ requires (?:equal|the same) `?dtypes`?")
         'lax.… requires equal `dtypes`'
     """
-    text = "".join(_words(re._parser.parse(pattern)))
+    text = "".join(_words(_parser.parse(pattern)))
     text = re.sub(r"(?<=n)\0(?=t\b)", "'", text)
     text = re.sub(r"(?<=\w)\0(?=\w)", ".", text).replace("\0", "…")
     return re.sub("…[… ]*…", "…", " ".join(text.split()))
