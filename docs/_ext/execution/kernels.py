@@ -21,7 +21,7 @@ from nbformat.v4 import new_code_cell
 from _ext import DOCS
 from _ext.programs import runner
 
-from . import call_pairs, figures, forked, measuring, notebooks, recorded, recorded_values
+from . import figures, forked, measuring, notebooks, recorded, recorded_values
 from .notebooks import PageError
 from .redact import cell_frames, clean_outputs, clean_text
 from .turns import Turns
@@ -90,7 +90,6 @@ class Kernels:
             seconds = [_seconds(cell) for cell in notebooks.code_cells(notebook)]
             for cell in notebooks.code_cells(notebook):
                 clean_outputs(cell)
-                call_pairs.show(cell)
                 figures.describe(cell, notebooks.line_of(notebook, cell), client.elsewhere.get(id(cell), ()))
         _check_outcomes(notebook)
         return seconds

@@ -1,5 +1,6 @@
 """What the second of two calls of one jitted function does, for every pair of some calls."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -10,14 +11,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from jitguide import watch
-from jitguide._display import Table
+from jitguide._display import escape
 from jitguide._watch.call import Call
 
 _Run = Callable[[Callable[..., Any]], object]
+_KINDS = {
+    "hit": "a hit: the compiled function runs at once",
+    "path": "leaves the fast path: JAX's Python code runs once, and nothing is compiled",
+    "compile": "compiles without a trace: XLA compiles the trace that is there for another placement",
+    "trace": "traces and compiles again",
+}
 
 
 class Pairs:
-    """The second calls of pairs.
+    """The second calls of pairs, as a table and a chooser.
 
     Args:
         names: The calls, as they are written in Python.
@@ -41,21 +48,26 @@ class Pairs:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds().items()))
         return f"{len(self.names)} calls, {len(self.found)} pairs; the second call: {counts}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the calls, the reasons, and of each pair its kind, the number of its reason and three times in ms."""
+    def _repr_html_(self) -> str:
+        numbered = list(enumerate(self.names, 1))
+        head = "".join(f'<th scope="col" title="{escape(name)}">{i}</th>' for i, name in numbered)
+        rows = ""
+        for i, first in numbered:
+            kinds = (_kind(self.found[first, second]) for second in self.names)
+            cells = "".join(f'<td class="pair-{kind}">{kind}</td>' for kind in kinds)
+            rows += f'<tr><th scope="row">{i}&nbsp; <code>{escape(first)}</code></th>{cells}</tr>'
+        legend = "".join(f'<li><span class="pair-{k}">{k}</span> {text}</li>' for k, text in _KINDS.items())
         calls = [self.found[first, second] for first in self.names for second in self.names]
         reasons = list(dict.fromkeys(str(call.reason or "") for call in calls))
         found = [[_kind(call), reasons.index(str(call.reason or "")), *_milliseconds(call)] for call in calls]
-        return {"names": self.names, "reasons": reasons, "found": found}
-
-    def _repr_html_(self) -> str:
-        rows = [[a, *(_kind(self.found[a, b]) for b in self.names)] for a in self.names]
-        return Table(["first call ↓ second call →", *self.names], rows).html()
-
-    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
-        """Return both forms, and beside them the data for a page that shows them in a form of its own."""
-        shown = {"text/plain": repr(self), "text/html": self._repr_html_()}
-        return shown, {"text/html": {"pairs": self.to_dict()}}
+        said = {"names": self.names, "reasons": reasons, "found": found}
+        data = json.dumps(said, ensure_ascii=False).replace("<", "\\u003c")
+        return (
+            '<div class="call-pairs"><details class="pairs-all"><summary>All pairs as a table</summary>'
+            f'<div class="pst-scrollable-table-container" tabindex="0"><table><thead><tr><th scope="col">first call ↓ '
+            f"second call →</th>{head}</tr></thead><tbody>{rows}</tbody></table></div><ul>{legend}</ul></details>"
+            f'<script type="application/json">{data}</script></div>'
+        )
 
 
 def _kind(call: Call) -> str:
