@@ -386,6 +386,10 @@ def test_the_recordings_of_another_machine_are_unpacked(tmp_path, capsys, built)
 
 # Figures of pages that measure which show no measured number.
 DRAWS_NO_TIME = {
+    (
+        "howto/training-memory",
+        "Temporary memory of the gradient, and how much of it each further block adds.",
+    ),
     ("learn/a-real-program", "The chemical `v`, every thousand steps."),
     ("learn/what-jit-buys-you", "Each call looks in the cache first, and compiles only on a miss."),
     ("learn/what-jit-buys-you", "Megabytes that a call reads and writes for a million numbers."),
