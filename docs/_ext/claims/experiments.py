@@ -148,9 +148,8 @@ def shared_code(path: Path) -> str:
     lines = source.splitlines()
     kept: list[str] = []
     for node in ast.parse(source).body:
-        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
         docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if not docstring and not getattr(node, "name", "").startswith("test_"):
             gap = [""] if isinstance(node, ast.FunctionDef | ast.ClassDef) and kept else []
-            kept += gap + lines[first - 1 : node.end_lineno]
+            kept += [*gap, _code(node, lines)]
     return "\n".join(kept)
