@@ -188,22 +188,24 @@ def live(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
 def tests(session: nox.Session) -> None:
-    """Test all but the slow; `-- --claims` these and all claims too, `-- --full` all with coverage, `-- tests/test_watch.py` one file.
+    """Test all but the slow; `-- --slow` these too, `-- --claims` all claims too, `-- --full` all with coverage, `-- tests/test_watch.py` one file.
 
-    Slow are tests that start whole programs or builds. A claim whose verdict is recorded on this JAX is left out
-    until its experiment changes. Tests that depend on the
-    number of devices are run a second time, with eight simulated ones. `--full` also tries more generated examples.
+    Slow are tests that start whole programs or builds, and a second run, with eight simulated devices, of those
+    that depend on the number of devices. A claim whose verdict is recorded on this JAX is left out until its
+    experiment changes. `--full` also tries more generated examples.
     """
-    full, claims = session.posargs == ["--full"], session.posargs == ["--claims"]
-    if session.posargs and not full and not claims:
+    kinds = {"--slow": ["--recorded-claims"], "--claims": [], "--full": []}
+    full, kind = session.posargs == ["--full"], " ".join(session.posargs)
+    if session.posargs and kind not in kinds:
         python(session, "-m", "pytest", *session.posargs)
         return
     both_cores = ["-m", "pytest", "-n", "2", "--dist", "worksteal"]
-    several = [ROOT / "tests" / f"test_{name}.py" for name in DEVICE_SENSITIVE]
-    python(session, *both_cores, *several, env={"XLA_FLAGS": EIGHT_DEVICES})
+    if kind:
+        several = [ROOT / "tests" / f"test_{name}.py" for name in DEVICE_SENSITIVE]
+        python(session, *both_cores, *several, env={"XLA_FLAGS": EIGHT_DEVICES})
     run = [*both_cores, "--durations=10"]
     if not full:
-        python(session, *run, *([] if claims else ["--recorded-claims", "-m", "not slow"]))
+        python(session, *run, *kinds.get(kind, ["--recorded-claims", "-m", "not slow"]))
         return
     # Both are for CI: more examples, and coverage, which adds a fifth of the time to whatever runs under it.
     options = {"env": {"HYPOTHESIS_PROFILE": "ci"}}
@@ -592,7 +594,7 @@ CI = {
         "lint & package & lowest -- --quick", "tests -- --full", "docs -- --fresh", "docs -- -b epub",
         "docs -- -b singlehtml", "doctest", "linkcheck & browser", "site", "bench -- --quick",
     ],
-    "second": ["tests -- --claims", "docs -- --fresh", "site -- --quick"],
+    "second": ["tests -- --slow", "docs -- --fresh", "site -- --quick"],
     "lowest": ["lowest"],
 }  # fmt: skip
 

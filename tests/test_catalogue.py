@@ -242,6 +242,7 @@ def test_the_silent_example_does_what_it_asserts(entry: Entry, code: str, tmp_pa
         assert seen, "the entry is recognised by a warning, and none was given"
 
 
+@pytest.mark.slow  # hundreds of small programs, which the check of the site runs as well
 @pytest.mark.parametrize("entry", ONE_DEVICE, ids=lambda entry: entry.key)
 def test_the_repair_runs_without_a_warning(entry: Entry, tmp_path: Path) -> None:
     for library in ("flax", "equinox", "orbax"):
