@@ -37,13 +37,15 @@ def with_drawings_declared(content: str, folder: Path) -> str:
 def well_formed(html: str) -> str:
     """Return HTML as XML: every tag closed, every attribute with a value, drawings with their name space.
 
-    Scripts are left out, and so are links to data beside the site, which are not in the book.
+    Scripts and drawings for a phone are left out, and so are links to data beside the site, which are not in the book.
 
     Example:
         >>> well_formed('<details open>a<br><a href="status.json">b</a></details>')
         '<details open="">a<br/>b</details>'
     """
     soup = BeautifulSoup(html, "html5lib")  # knows that SVG's names have capitals
+    for drawing in soup.select("svg.phone"):  # the book's readers scale the other one
+        drawing.decompose()
     for drawing in soup.find_all("svg"):
         drawing["xmlns"] = _SVG
     for script in soup.find_all("script"):

@@ -4,11 +4,13 @@ It acts on display only: what a page's code does, and what a reader copies, is p
 The build (docs/_ext/execution/figures.py) adds the description and the caption that the cell names.
 """
 
+import functools
 import html
 import io
 import itertools
 import re
 import sys
+import textwrap
 
 _COLOURS = {
     "#505152": "var(--guide-figure-text)",
@@ -21,11 +23,12 @@ _COLOURS = {
     "#806010": "var(--guide-figure-5)",
     "#505090": "var(--guide-figure-6)",
 }
-_PHONE = 5 * 72  # points: a figure of at most 5 inches fits on a phone as it is
+_PHONE = 4.8  # inches: the width of a phone, on which words keep their size
+_LONG = 24  # letters: on a phone, longer names of rows get a second line
 _numbers = itertools.count(1)
 
 
-def _svg(figure):
+def _svg(figure, kind):
     buffer = io.StringIO()
     metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(buffer, format="svg", metadata=metadata)
@@ -43,8 +46,28 @@ def _svg(figure):
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}\1)", text)
     text = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}\1"', text)
     box = re.search(r'viewBox="([^"]+)"', text)[1]
-    kind = ' class="narrow"' if float(box.split()[2]) <= _PHONE else ""
-    return f'<svg viewBox="{box}"{kind} role="img" aria-label="@@alt@@">{text[text.index(">") + 1 :]}'
+    return f'<svg viewBox="{box}" class="{kind}" role="img" aria-label="@@alt@@">{text[text.index(">") + 1 :]}'
+
+
+def _drawings(figure):
+    """Return one drawing, or two where a phone needs a narrower one; the style sheet shows one of them."""
+    width, height = figure.get_size_inches()
+    if width <= _PHONE:
+        return _svg(figure, "narrow")
+    wide = _svg(figure, "wide")
+    undo = [lambda: figure.set_size_inches(width, height)]
+    figure.set_size_inches(_PHONE, height)
+    for axes in figure.axes:
+        names = [tick.get_text() for tick in axes.get_yticklabels()]
+        if any(len(name) > _LONG for name in names):
+            undo.append(functools.partial(axes.set_yticks, axes.get_yticks(), names))
+            axes.set_yticks(axes.get_yticks(), [textwrap.fill(name, _LONG) for name in names])
+            figure.set_size_inches(_PHONE, 1.7 * height)
+    try:
+        return wide + _svg(figure, "phone")
+    finally:
+        for step in undo:
+            step()
 
 
 def _number(value):
@@ -92,7 +115,7 @@ def _figure_html(figure):
         if tables
         else ""
     )
-    drawing = f'<figure><div class="drawing" tabindex="0">{_svg(figure)}</div>@@caption@@</figure>'
+    drawing = f'<figure><div class="drawing" tabindex="0">{_drawings(figure)}</div>@@caption@@</figure>'
     return f'<div class="guide-figure">{drawing}{data}</div>'
 
 
