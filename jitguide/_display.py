@@ -24,6 +24,8 @@ _SPREAD = rf"\([\d.,]+(?:{_UNIT})? ?– ?[\d.,]+(?:{_UNIT})?\)"
 # 12 KiB, 1.2 ms (1.1–1.4 ms), ×3.1 (2.9–3.3)
 _VALUE = re.compile(rf"(×[\d.,]+|[\d.,]+{_UNIT})(?: ({_SPREAD}))?$")
 _COLUMNS = 80
+_LONGEST = 60  # letters of a name, so that a line has room for what surrounds it
+_LONG_NAME = re.compile(rf"\w{{{_LONGEST + 1},}}")
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTE_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
@@ -95,7 +97,8 @@ def significant(value: float, digits: int = 2) -> str:
 
 
 def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
-    """Return a text in lines of at most 80 columns, which begin with `first` and `rest`."""
+    """Return a text in lines of at most 80 columns, which begin with `first` and `rest`; very long names are cut."""
+    text = _LONG_NAME.sub(lambda name: cut(name[0], _LONGEST), text)
     wrap = textwrap.TextWrapper(_COLUMNS, first, rest, break_long_words=False, break_on_hyphens=False)
     return wrap.wrap(text) or [first]
 
@@ -131,7 +134,7 @@ class Table:
             cells = [[cut(c, w) for c, w in zip(row, widths, strict=True)] for row in cells]
         indent = " " * (widths[0] + 2)
 
-        lines = [self.title] if self.title else []
+        lines = (wrapped(self.title) if self.fit else [self.title]) if self.title else []
         for number, (row, whole) in enumerate(zip(cells, rows, strict=True)):
             pairs = enumerate(zip(row, widths, strict=True))
             parts = (c.rjust(w) if i in self.numeric else c.ljust(w) for i, (c, w) in pairs)

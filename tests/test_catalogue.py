@@ -58,6 +58,7 @@ SEEN_ELSEWHERE = {
 ELSEWHERE = {
     "jaxlib-version",
     "own-file-called-jax",
+    "jax-not-installed",
     "cudnn",
     "compiler-crash",
     "process-missing",

@@ -711,3 +711,18 @@ def test_a_message_of_jax_that_names_a_class_of_pandas_is_not_foreign() -> None:
         "TypeError: Argument '0    1.0' of type <class 'pandas.core.series.Series'> is not a valid JAX type."
     )
     assert explain(text).found
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("ModuleNotFoundError: No module named 'jax'", "jax-not-installed"),
+        ("/usr/bin/python3: No module named jax", "jax-not-installed"),
+        ("ModuleNotFoundError: No module named 'jax.numpy'; 'jax' is not a package", "own-file-called-jax"),
+        ("ModuleNotFoundError: No module named 'jaxlib'", "jaxlib-import"),
+        ("ModuleNotFoundError: No module named 'jax.config'", "removed-name"),
+        ("ModuleNotFoundError: No module named 'jaxtyping'", None),
+    ],
+)
+def test_a_missing_module_is_told_from_its_neighbours(text, key):
+    assert explain(text).key == key

@@ -7,6 +7,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 import jitguide
@@ -52,3 +54,28 @@ def test_the_api_page_documents_every_public_name_once_and_no_other():
     assert sorted(documented.pop("jitguide")) == jitguide.__all__
     for name, names in documented.items():
         assert sorted(names) == sorted(importlib.import_module(name).__all__)
+
+
+def test_a_very_long_name_leaves_each_result_in_eighty_columns():
+    def f(x):
+        return jnp.sin(x) + 1
+
+    f.__name__ = f.__qualname__ = "a_name_" + 90 * "x"
+    x, jitted = jnp.ones(8), jax.jit(f)
+    watched = jitguide.watch(jitted)
+    watched(x), watched(jnp.ones(9)), watched(x.astype(int))
+    with jitguide.watch() as block:
+        jax.jit(f)(x)
+    names = {f.__name__: jitted, "b": f}
+    results = [
+        watched,
+        block,
+        jitguide.check(jitted, x),
+        jitguide.stages(jitted, x),
+        jitguide.phases(jitted, x),
+        jitguide.roofline(jitted, x),
+        jitguide.compare(names, x, budget=0.05),
+        jitguide.scaling(names, lambda n: (jnp.ones(n),), [8, 16], budget=0.05),
+    ]
+    assert [line for result in results for line in repr(result).splitlines() if len(line) > 80] == []
+    assert "a_name_xx" in repr(watched)

@@ -114,9 +114,10 @@ def test_a_page_gets_a_switch_and_keeps_its_own_numbers(recordings):
     assert [checked for _, checked in buttons] == [' checked="checked"', ""]
     assert len({name for name, _ in buttons}) == 1
     assert re.findall(r"<label for=\S+>(.*?)</label>", text) == ["this build", "fast &lt;GPU&gt;"]
-    assert re.findall(r'<svg [^>]*aria-label="([^"]*)"', text) == [
+    assert re.findall(r'<svg [^>]*class="(?:wide|narrow)"[^>]*aria-label="([^"]*)"', text) == [
         "The gain of this build.", "The gain of a &quot;recording&quot;.",
     ]  # fmt: skip
+    assert text.count('class="phone"') == 2  # each figure has a drawing of a phone's width
     assert re.findall("<figcaption>(.*?)</figcaption>", text) == [
         "Gain &amp; size.", "Gain &amp; size. Recorded on fast &lt;GPU&gt;: 1 × chip.",
     ]  # fmt: skip

@@ -17,7 +17,8 @@ VIOLATIONS = """async ({ rules, parts }) => {
   return violations.map((v) => `${v.id} (${v.nodes.length}): ${v.nodes[0].html.slice(0, 200)}`);
 }"""
 BUT_COLOURS = {"rules": {"rules": {rule: {"enabled": False} for rule in COLOURS}}}
-COLOURS_OF_SOME = """async (colours) => {
+COLOURS_OF_SOME = (
+    """async (colours) => {
   const all = new CSSStyleSheet();  // axe passes over what is drawn late, and what stands on a gradient, as code does
   all.replaceSync("* { content-visibility: visible !important; background-image: none !important; }");
   document.adoptedStyleSheets = [all];
@@ -43,7 +44,9 @@ COLOURS_OF_SOME = """async (colours) => {
   }
   const parts = { include: [...groups.values()].flat() };
   return (%s)({ rules: { runOnly: { type: "rule", values: colours } }, parts });
-}""" % VIOLATIONS  # noqa: UP031 -- braces are JavaScript's
+}"""
+    % VIOLATIONS
+)  # noqa: UP031 -- braces are JavaScript's
 # Wider than the window, and who is.
 TOO_WIDE = """() => {
   const room = document.documentElement.clientWidth;
@@ -58,6 +61,8 @@ CUT = """() => [...document.querySelectorAll("div.highlight pre, .cell_output pr
 HIDDEN = """() => [...document.querySelectorAll(".pst-scrollable-table-container:not(.call-pairs *)")]
   .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
   .map((e) => `${e.scrollWidth - e.clientWidth} px of ${e.innerText.slice(0, 60)}`)"""
+DRAWINGS = """() => [...document.querySelectorAll(".guide-figure .drawing")]
+  .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).map((e) => e.innerHTML.slice(0, 200))"""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -74,6 +79,8 @@ def test_page(tab, address, name):
             shifts = min(shifts, page.evaluate("window.shifts"))
         if shifts >= 0.02:
             problems.append(f"{width} px: layout shift {shifts:.3f}")
+        if width == PHONE:
+            problems += [f"{width} px: drawing cut: {drawing}" for drawing in page.evaluate(DRAWINGS)]
         if width == WIDE:
             problems += [f"{width} px: code cut: {line}" for line in page.evaluate(CUT)]
             problems += [f"{width} px: table cut: {table}" for table in page.evaluate(HIDDEN)]
@@ -95,7 +102,10 @@ def test_a_pale_text_is_found(tab, address, broken):
     page, _ = tab
     page.goto(f"{address}/learn/loops.html", wait_until="load")
     page.evaluate(AXE)
-    page.evaluate("""selector => {
+    page.evaluate(
+        """selector => {
       for (const e of document.querySelectorAll(selector)) e.style.setProperty("color", "#999", "important");
-    }""", broken)
+    }""",
+        broken,
+    )
     assert any("color-contrast" in found for found in page.evaluate(COLOURS_OF_SOME, COLOURS))

@@ -46,7 +46,9 @@ def _svg(figure, kind):
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}\1)", text)
     text = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}\1"', text)
     box = re.search(r'viewBox="([^"]+)"', text)[1]
-    return f'<svg viewBox="{box}" class="{kind}" role="img" aria-label="@@alt@@">{text[text.index(">") + 1 :]}'
+    return (
+        f'<svg viewBox="{box}" class="{kind}" role="img" aria-label="@@alt@@">{text[text.index(">") + 1 :]}'
+    )
 
 
 def _drawings(figure):
