@@ -17,8 +17,7 @@ VIOLATIONS = """async ({ rules, parts }) => {
   return violations.map((v) => `${v.id} (${v.nodes.length}): ${v.nodes[0].html.slice(0, 200)}`);
 }"""
 BUT_COLOURS = {"rules": {"rules": {rule: {"enabled": False} for rule in COLOURS}}}
-COLOURS_OF_SOME = (
-    """async (colours) => {
+COLOURS_OF_SOME = """async (colours) => {
   const all = new CSSStyleSheet();  // axe passes over what is drawn late, and what stands on a gradient, as code does
   all.replaceSync("* { content-visibility: visible !important; background-image: none !important; }");
   document.adoptedStyleSheets = [all];
@@ -43,10 +42,8 @@ COLOURS_OF_SOME = (
     groups.set(key, [...(groups.get(key) || []), element].slice(0, 5));
   }
   const parts = { include: [...groups.values()].flat() };
-  return (%s)({ rules: { runOnly: { type: "rule", values: colours } }, parts });
-}"""
-    % VIOLATIONS
-)  # noqa: UP031 -- braces are JavaScript's
+  return (LOOK)({ rules: { runOnly: { type: "rule", values: colours } }, parts });
+}""".replace("LOOK", VIOLATIONS)
 # Wider than the window, and who is.
 TOO_WIDE = """() => {
   const room = document.documentElement.clientWidth;

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import zipfile
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -206,3 +207,11 @@ def test_what_opens_or_scrolls_can_be_named_and_reached(page):
     assert [str(s) for s in openers if s.get_text(strip=True) and s.get("aria-label")] == []
     assert document.select(".guide-figure .drawing:not([tabindex])") == []
     assert [str(h) for h in document.select("th") if not h.get_text(strip=True)] == []
+
+
+def test_the_site_offers_the_package_as_it_is():
+    (link,) = soup("reference/api.html").select("a.guide-wheel")
+    with zipfile.ZipFile(HTML / "reference" / link["href"]) as wheel:
+        packed = {name: wheel.read(name) for name in wheel.namelist() if name.startswith("jitguide/")}
+    sources = [path for path in (ROOT / "jitguide").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert packed == {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sources}

@@ -1,4 +1,4 @@
-"""Files to take away: each page as Markdown, notebook and Python file, and the site as EPUB, PDF and llms.txt."""
+"""Files to take away: each page as Markdown, notebook and Python file, the site as EPUB, PDF and llms.txt, and the package."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from _ext import build
 
-from . import cheat_sheet_pdf, epub, llms_txt, page_files
+from . import cheat_sheet_pdf, epub, llms_txt, page_files, wheel
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
@@ -24,4 +24,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("html-page-context", epub.leave_out_style)
     app.connect("doctree-read", llms_txt.note, priority=900)  # after all that changes a page
     app.connect("build-finished", llms_txt.write)
+    app.add_role("wheel", wheel.Wheel())
+    app.connect("doctree-resolved", wheel.link)
+    app.connect("build-finished", wheel.write)
     return build.PARALLEL_SAFE
