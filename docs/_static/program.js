@@ -89,7 +89,7 @@
   // What stands between backticks in a terminal is code here.
   for (const part of document.querySelectorAll(".jg td, .jg p")) {
     const pieces = part.textContent.split("`");
-    if (part.children.length || pieces.length < 3 || pieces.length % 2 === 0) continue;
+    if (part.querySelector(":not(wbr)") || pieces.length < 3 || pieces.length % 2 === 0) continue;
     const code = (text) => Object.assign(document.createElement("code"), { textContent: text });
     part.replaceChildren(...pieces.map((piece, i) => (i % 2 ? code(piece) : piece)));
   }

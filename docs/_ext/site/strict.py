@@ -23,8 +23,8 @@ _PICTURE = re.compile(r'(\b(?:xlink:)?(?:href|src))="data:image/png;base64,([^"]
 _TABLE = re.compile(r'(<table class="[^"]*\btable\b[^>]*>.*?</thead>)(.*?</table>)', re.DOTALL)
 _HEAD = re.compile(r"<th[\s>].*?</th>", re.DOTALL)
 _ROW = re.compile(r"(?:(?!<tr).)+", re.DOTALL)
-_CELL = re.compile(r"<td[\s>].*?</td>", re.DOTALL)
-_LONG = re.compile(r'(?<=<span class="pre">)[^<]{15,}')
+_CELL = re.compile(r"<(td|th)[\s>].*?</\1>", re.DOTALL)
+_LONG = re.compile(r"(?<=>)[^<]{9,}")
 _ICON = re.compile(r'(<(i|span) class="[^"]*\bfa-solid fa-([\w-]+)[^>]*>)(?=</\2>)')
 _ICONS = {
     "angle-left": '<path d="m15 5-7 7 7 7"/>',
@@ -101,7 +101,7 @@ def labelled(text: str) -> str:
 
 
 def breakable(text: str) -> str:
-    """Return a page's text where long code in a cell may break after a part of a name.
+    """Return a page's text where a long name in a cell may break after one of its parts.
 
     A column as wide as its longest name takes the room of the others, or more than there is.
 
@@ -111,7 +111,7 @@ def breakable(text: str) -> str:
     """
 
     def name(found: re.Match[str]) -> str:
-        return re.sub(r"(?<=[._(,=/])(?=\w\w)", "<wbr/>", found[0])
+        return re.sub(r"(?<=[._(,=/])(?=[^\W\d]\w)", "<wbr/>", found[0])
 
     return _CELL.sub(lambda cell: _LONG.sub(name, cell[0]), text)
 
