@@ -195,6 +195,28 @@ def test_a_diff_overlooks_numbers_that_an_inserted_line_shifts():
     assert changed == ["abs", "sine", "cosine"]  # and not `subtract`, which takes the same two results
 
 
+def test_a_diff_overlooks_the_names_that_hlo_takes_from_the_jaxpr():
+    power, product = (lambda x: jnp.sum(x**2)), (lambda x: jnp.sum(x * x))
+    difference = stages(power, X).diff(stages(product, X))
+    assert difference.lines["jaxpr"]
+    assert not difference.lines["hlo"]
+
+
+@pytest.mark.parametrize(
+    ("other", "x"),
+    [
+        (lambda x: jnp.sum(x * x), X.astype(np.float16)),
+        (lambda x: jnp.sum(x * x), X[:7]),
+        (lambda x: jnp.max(x * x), X),
+        (lambda x: jnp.sum(x + x), X),
+        (lambda x: jnp.sum(x * x * x), X),
+    ],
+    ids=["dtype", "shape", "reduction", "operation", "one more"],
+)
+def test_a_diff_of_hlo_sees_all_else(other, x):
+    assert stages(lambda x: jnp.sum(x**2), X).diff(stages(other, x)).lines["hlo"]
+
+
 def test_a_diff_of_sources_sees_the_readers_numbers():
     def one(x, p):
         return x @ p["layer_1"] @ p["layer_2"]

@@ -16,6 +16,9 @@ _MOST = 60  # lines of one text that are shown
 _NUMBERED = re.compile(r"(?<=[A-Za-z_])[._]\d+\b|(?<=%)\d+\b")  # add.17 and %12: numbers that any edit shifts
 # What stands for a value or a function: %12, @f_1, add.17; not an opcode "add(" nor an attribute "kind=kLoop".
 _NAME = re.compile(r"%\w+|@[\w.]+|(?<![\w.=])[A-Za-z_][\w.\-]*(?![\w.\-(=])")
+_DEFINED = re.compile(
+    r"\s*([A-Za-z_][\w.\-]*) = "
+)  # XLA names instructions after the operations of the jaxpr
 _Names = dict[tuple[str, str], tuple[str, str]]  # computation and name, to the same of the other text
 _CUT = re.compile(r"…>|…\)|\{\.\.\.\}")  # a long constant in StableHLO and HLO
 _SAME = "(no difference)"
@@ -129,10 +132,9 @@ def _lines(before: Stage, after: Stage) -> tuple[tuple[str, str], ...]:
 
 
 def _matcher(before: Stage, after: Stage) -> difflib.SequenceMatcher[str]:
-    """Return what aligns the lines: blind to numbers in names, but not to what the names stand for."""
+    """Return what aligns the lines: blind to names that do not matter, but not to what they stand for."""
     of_reader = before.name == "source"  # the numbers in it are the user's own
-    texts = ([line.text.rstrip() for line in stage.lines] for stage in (before, after))
-    old, new = (rows if of_reader else [_NUMBERED.sub("", row).rstrip() for row in rows] for rows in texts)
+    old, new = ([line.text.rstrip() for line in s.lines] if of_reader else _blind(s) for s in (before, after))
     while True:
         matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
         pairs = [(i + n, j + n) for i, j, size in matcher.get_matching_blocks() for n in range(size)]
@@ -142,6 +144,14 @@ def _matcher(before: Stage, after: Stage) -> difflib.SequenceMatcher[str]:
             return matcher
         for i, j in unlike:
             old[i], new[j] = f"- {i}", f"+ {j}"  # equal to no other line
+
+
+def _blind(stage: Stage) -> list[str]:
+    """Return a stage's lines without the numbers in names and, in HLO, without the names of instructions."""
+    hlo = [_DEFINED.match(line.text) for line in stage.lines if stage.name == "hlo"]
+    defined = {found[1] for found in hlo if found}
+    texts = (_NAME.sub(lambda name: "_" if name[0] in defined else name[0], s.text) for s in stage.lines)
+    return [_NUMBERED.sub("", text).rstrip() for text in texts]
 
 
 def _renamed(old: Line, new: Line, forward: _Names, backward: _Names) -> bool:

@@ -65,11 +65,26 @@ def _drawings(figure):
             undo.append(functools.partial(axes.set_yticks, axes.get_yticks(), names))
             axes.set_yticks(axes.get_yticks(), [textwrap.fill(name, _LONG) for name in names])
             figure.set_size_inches(_PHONE, 1.7 * height)
+    for axes in figure.axes:
+        undo.append(functools.partial(axes.set_xlim, axes.get_xlim()))
+        _make_room(figure, axes)
     try:
         return wide + _svg(figure, "phone")
     finally:
         for step in undo:
             step()
+
+
+def _make_room(figure, axes):
+    """Move the right end of an axis until no word reaches out of the figure."""
+    scale = axes.xaxis.get_transform()
+    for _ in range(10):
+        figure.draw_without_rendering()
+        ends = [text.get_window_extent().x1 for text in axes.texts]
+        if max(ends, default=0) <= figure.bbox.x1:
+            break
+        left, right = scale.transform(axes.get_xlim())
+        axes.set_xlim(right=float(scale.inverted().transform([right + 0.1 * (right - left)])[0]))
 
 
 def _number(value):
