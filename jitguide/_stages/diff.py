@@ -16,9 +16,8 @@ _MOST = 60  # lines of one text that are shown
 _NUMBERED = re.compile(r"(?<=[A-Za-z_])[._]\d+\b|(?<=%)\d+\b")  # add.17 and %12: numbers that any edit shifts
 # What stands for a value or a function: %12, @f_1, add.17; not an opcode "add(" nor an attribute "kind=kLoop".
 _NAME = re.compile(r"%\w+|@[\w.]+|(?<![\w.=])[A-Za-z_][\w.\-]*(?![\w.\-(=])")
-_DEFINED = re.compile(
-    r"\s*([A-Za-z_][\w.\-]*) = "
-)  # XLA names instructions after the operations of the jaxpr
+# An instruction of HLO, which XLA names after an operation of the jaxpr.
+_DEFINED = re.compile(r"\s*([A-Za-z_][\w.\-]*) = ")
 _Names = dict[tuple[str, str], tuple[str, str]]  # computation and name, to the same of the other text
 _CUT = re.compile(r"…>|…\)|\{\.\.\.\}")  # a long constant in StableHLO and HLO
 _SAME = "(no difference)"

@@ -24,9 +24,9 @@ COLOURS_OF_SOME = """async (colours) => {
   const shades = new Map([[null, ""]]);
   const shade = (element) => {  // all that lies behind a text
     if (!shades.has(element)) {
-      const { backgroundColor, backgroundImage, opacity } = getComputedStyle(element);
-      const own = `${backgroundColor} ${backgroundImage} ${opacity}`;
-      const clear = own === "rgba(0, 0, 0, 0) none 1";
+      const { backgroundColor, opacity } = getComputedStyle(element);
+      const own = `${backgroundColor} ${opacity}`;
+      const clear = own === "rgba(0, 0, 0, 0) 1";
       shades.set(element, shade(element.parentElement) + (clear ? "" : `/${own}`));
     }
     return shades.get(element);

@@ -56,6 +56,8 @@ def write(app: Sphinx, error: Exception | None) -> None:
     known = stamp.read_text("utf-8") if stamp.exists() else ""
     if known == digest.hexdigest() and (app.outdir / _NAME).exists():
         return
+    for old in app.outdir.glob("jitguide-*.whl"):
+        old.unlink()
     command = [sys.executable, "-c", _BUILD, str(app.outdir)]
     built = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     if built.returncode:
