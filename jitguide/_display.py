@@ -21,8 +21,8 @@ _FORBIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef
 
 _UNIT = r" (?:[mµn]?s|[KMGT]?i?B)"
 _SPREAD = rf"\([\d.,]+(?:{_UNIT})? ?– ?[\d.,]+(?:{_UNIT})?\)"
-# 12 KiB, 1.2 ms (1.1–1.4 ms), ×3.1 (2.9–3.3)
-_VALUE = re.compile(rf"(×[\d.,]+|[\d.,]+{_UNIT})(?: ({_SPREAD}))?$")
+# 12 KiB, 1.2 ms (1.1–1.4 ms), ×3.1 (2.9–3.3), 1.57 (1.38–2.08), 3.8× slower (3.5–4.0)
+_VALUE = re.compile(rf"(×[\d.,]+|[\d.,]+{_UNIT}|[\d.,]+(?:× slower)?(?= \())(?: ({_SPREAD}))?$")
 _COLUMNS = 80
 _LONGEST = 60  # letters of a name, so that a line has room for what surrounds it
 _LONG_NAME = re.compile(rf"\w{{{_LONGEST + 1},}}")

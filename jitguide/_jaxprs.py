@@ -3,6 +3,7 @@
 Documented are `eqns`, `invars`, `outvars`, `params`, `primitive` and `consts`. Each other read is a function here.
 """
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -107,26 +108,38 @@ def liveness(jaxpr: Any, used: Used = True) -> tuple[list[tuple[bool, Used]], se
 
 @otherwise(None)
 def uses_a_key_twice(jaxpr: Any) -> bool | None:
-    """Return whether a typed random key is used twice, as JAX's own checker finds. Without it None: `check` adds a note."""
+    """Return whether a random key is used twice, as JAX's own checker finds. Without it None: `check` adds a note."""
     from jax.experimental.key_reuse import _core as key_reuse
 
     try:
-        key_reuse.check_key_reuse_jaxpr(open_jaxpr(rewritten(jaxpr, _with_new_key)))
+        key_reuse.check_key_reuse_jaxpr(open_jaxpr(rewritten(jaxpr, functools.partial(_with_known_keys, {}))))
     except jax.errors.KeyReuseError:
         return True
     return False
 
 
-def _with_new_key(equation: Any, params: dict[str, Any]) -> Any:
-    """Return what selects among random keys as what makes a new one, and uses up none.
+def _with_known_keys(wrapped: dict[Any, Any], equation: Any, params: dict[str, Any]) -> Any:
+    """Return an equation so that JAX's checker follows the keys in it.
 
-    JAX's checker takes every choice by `jnp.where`, or by a branch under `vmap`, for a use of all its keys.
+    The checker takes every choice by `jnp.where`, or by a branch under `vmap`, for a use of all its keys: here what
+    selects among keys makes a new one, and uses up none. And a raw key of `PRNGKey` becomes a typed key in each use,
+    which the checker takes for another: here that of the first use, in `wrapped`, is copied.
     """
     from jax._src.random import random_clone_p
 
     if equation.primitive.name == "select_n" and str(equation.outvars[0].aval).startswith("key<"):
         return equation.replace(primitive=random_clone_p, params={}, invars=equation.invars[1:2])
+    if equation.primitive.name == "random_wrap" and not hasattr(raw := equation.invars[0], "val"):
+        first = wrapped.setdefault(raw, equation.outvars[0])
+        if first is not equation.outvars[0]:
+            return equation.replace(primitive=jax.lax.copy_p, params={}, invars=[first])
     return equation.replace(params=params)
+
+
+def hides_raw_keys(jaxpr: Any) -> bool:
+    """Return whether a raw key is used in a body, where the checker does not see which key that is."""
+    inside = (body for body in with_bodies(jaxpr) if body is not jaxpr)
+    return any(one.primitive.name == "random_wrap" for body in inside for one in open_jaxpr(body).eqns)
 
 
 def rewritten(jaxpr: Any, change: Callable[[Any, dict[str, Any]], Any]) -> Any:

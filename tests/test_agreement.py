@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jitguide import compare
 from jitguide._timing.equality import require_agreement, require_arrays, validate_check
+from jitguide._timing.rounding import Rounding
 
 
 def agree(a, b, check=1e-3):
@@ -176,3 +178,61 @@ def test_an_array_of_objects_is_refused_without_its_address():
 def test_a_disagreement_mentions_changed_arguments():
     with pytest.raises(ValueError, match="pass `setup` if one of them changes its arguments"):
         require_agreement(1e-3, ("a", np.ones(2)), ("b", np.zeros(2)))
+
+
+def sensitive(x):
+    return jnp.sin(1e7 * x), x
+
+
+def agree_with(b, fresh=lambda: ((jnp.linspace(1, 2, 50),), {}), function=sensitive):
+    args, kwargs = fresh()
+    result = function(*args, **kwargs)
+    return require_agreement(1e-3, ("plain", result), ("jit", b), Rounding(function, fresh, result))
+
+
+def test_a_part_that_is_all_rounding_agrees_and_is_named():
+    x = jnp.linspace(1, 2, 50)
+    (note,) = agree_with((jnp.sin(1e7 * x + 1), x))
+    assert "differ at result[0] about as far as 'plain' does" in note
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda x: (jnp.sin(1e7 * x), x + 1),  # the other part
+        lambda x: (jnp.sin(1e7 * x) + 100, x),  # too far
+        lambda x: (jnp.sin(1e7 * x) * jnp.inf, x),
+        lambda x: (jnp.sin(1e7 * x) * jnp.nan, x),
+    ],
+)
+def test_a_part_that_differs_more_than_rounding_can_is_refused(other):
+    with pytest.raises(ValueError, match="disagree at result"):
+        agree_with(other(jnp.linspace(1, 2, 50)))
+
+
+def refuses_other_arguments(x):
+    if float(x[0]) != 1:
+        raise RuntimeError("no")
+    return sensitive(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "fresh"),
+    [
+        (refuses_other_arguments, lambda: ((jnp.linspace(1, 2, 50),), {})),
+        (sensitive, lambda rng=np.random.default_rng(0): ((rng.random(50, np.float32),), {})),  # noqa: B008
+        (lambda: sensitive(jnp.linspace(1, 2, 50)), lambda: ((), {})),  # nothing to move
+    ],
+)
+def test_without_comparable_calls_nothing_is_called_rounding(function, fresh):
+    x = jnp.linspace(1, 2, 50)
+    with pytest.raises(ValueError, match="disagree at result"):
+        agree_with((jnp.sin(1e7 * x + 1), x), fresh, function)
+
+
+def test_a_variant_may_differ_where_the_baseline_is_all_rounding():
+    x = jnp.linspace(1, 2, 50)
+    found = compare(
+        {"plain": sensitive, "other": lambda x: (jnp.sin(1e7 * x * (1 + 1e-6)), x)}, x, budget=0.01
+    )
+    assert any("about as far as 'plain' does" in note for note in found.notes)

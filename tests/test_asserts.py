@@ -85,6 +85,35 @@ def test_a_misspelt_name_is_refused_with_the_right_one():
         f(ones(8))
 
 
+class Model:
+    def __init__(self):
+        self.step = jax.jit(lambda x: x * 5)
+
+    def __call__(self, x):
+        return self.step(x)
+
+
+def around(x):
+    return jax.jit(lambda y: y * 7)(x)
+
+
+def mapped(x):
+    return x + 1
+
+
+@pytest.mark.parametrize(
+    ("of", "call"),
+    [(around, around), (Model.__call__, Model()), (mapped_once := jax.pmap(mapped), mapped_once)],
+)
+@pytest.mark.parametrize("counts", [{"expected": 0}, {"expected": 1}, {"at_most": 2}])
+def test_a_function_around_the_jitted_one_is_refused(of, call, counts):
+    refused = pytest.raises(
+        ValueError, match=r"`of` is no jitted function, its name is '\w+', and no function"
+    )
+    with refused, assert_compiles(of=of, **counts):
+        call(ones((1, 3)))
+
+
 @pytest.mark.slow
 def test_frames_of_the_package_are_hidden_in_pytest(tmp_path):
     (tmp_path / "test_it.py").write_text(

@@ -9,6 +9,7 @@ import math
 import os
 import pickle
 import random
+import re
 import sys
 import time
 import uuid
@@ -729,14 +730,36 @@ KEY_TWICE = {
 }
 
 
+@pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey])
 @pytest.mark.parametrize("fn", KEY_ONCE.values(), ids=KEY_ONCE)
-def test_a_key_used_once_is_fine(fn):
-    assert check(jax.jit(fn), jax.random.key(0), run=False).kinds == ()
+def test_a_key_used_once_is_fine(fn, make):
+    assert check(jax.jit(fn), make(0), run=False).kinds == ()
 
 
 @pytest.mark.parametrize("fn", KEY_TWICE.values(), ids=KEY_TWICE)
 def test_a_key_used_twice_is_found(fn):
     assert check(jax.jit(fn), jax.random.key(0), run=False).kinds == ("key used twice",)
+
+
+@pytest.mark.parametrize("name", KEY_TWICE)
+def test_a_raw_key_used_twice_is_found_or_a_note_says_that_it_was_not_followed(name):
+    findings = check(jax.jit(KEY_TWICE[name]), jax.random.PRNGKey(0), run=False)
+    inside = name in ("a loop", "two jitted draws")
+    assert findings.kinds == (() if inside else ("key used twice",))
+    assert any("Raw keys" in note for note in findings.notes) == inside
+
+
+def test_what_is_not_checked_inside_a_librarys_wrapper_is_not_called_checked():
+    eqx = pytest.importorskip("equinox")
+    step = eqx.filter_jit(lambda x, mask: x * 2)
+    findings = check(step, ones(3), ones(3))
+    assert findings.kinds == ()
+    _, title, note, *_ = re.split(": nothing found. |[.] ", repr(findings).replace("\n", " "))
+    assert "random keys" in title
+    assert "agreement" in title
+    assert "unused arguments" not in title
+    assert "unused arguments" in repr(findings.notes)
+    assert "agreement" not in repr(check(step, ones(3), ones(3), run=False))
 
 
 def test_a_long_list_of_numbers_is_found():
@@ -762,6 +785,39 @@ ROUNDED = {
 def test_rounding_is_no_disagreement(monkeypatch, fn):
     timed_as(monkeypatch, 1.0, 10.0)
     assert "disagreement" not in check(jax.jit(fn), jnp.linspace(0.1, 9, 1000)).kinds
+
+
+def all_rounding_in_part(x):
+    compiled = isinstance(x, jax.core.Tracer)
+    return {"chaos": jnp.sin(1e7 * x + (1.0 if compiled else 0.0)), "w": x * 2}
+
+
+def test_what_is_all_rounding_is_no_disagreement_but_noted(monkeypatch):
+    timed_as(monkeypatch, 1.0, 10.0)
+    findings = check(jax.jit(all_rounding_in_part), ones(64) + 0.5)
+    assert "disagreement" not in findings.kinds
+    assert any("it is all rounding" in note for note in findings.notes)
+
+
+scale_by = {"now": 2.0}
+
+
+def reads_a_global(x):
+    return {"chaos": jnp.sin(1e7 * x), "right": x * scale_by["now"]}
+
+
+def test_a_fault_beside_what_is_all_rounding_is_found(monkeypatch):
+    timed_as(monkeypatch, 1.0, 10.0)
+    jitted = jax.jit(reads_a_global)
+    jitted(ones(100))
+    monkeypatch.setitem(scale_by, "now", 3.0)
+    assert "disagreement" in check(jitted, ones(100)).kinds
+
+
+def test_what_differs_from_call_to_call_is_not_all_rounding(monkeypatch):
+    timed_as(monkeypatch, 1.0, 10.0)
+    chance = np.random.default_rng(0)
+    assert "disagreement" in check(jax.jit(lambda x: x * chance.normal()), ones(3)).kinds
 
 
 def test_a_callback_in_a_branch_is_no_round_trip():

@@ -392,6 +392,7 @@ DRAWS_NO_TIME = {
         "Temporary memory of the gradient, and how much of it each further block adds.",
     ),
     ("learn/a-real-program", "The chemical `v`, every thousand steps."),
+    ("learn/shapes", "The length after padding. For powers of two, each level is a compile."),
     ("learn/what-jit-buys-you", "Each call looks in the cache first, and compiles only on a miss."),
     ("learn/what-jit-buys-you", "Megabytes that a call reads and writes for a million numbers."),
     ("reference/caches", "What the changes cost, by table."),

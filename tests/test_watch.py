@@ -32,6 +32,18 @@ class Config:
     mode: str = dataclasses.field(metadata={"static": True})
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Train:
+    a: object
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Eval:
+    a: object
+
+
 @dataclasses.dataclass(frozen=True)
 class Frozen:
     k: int
@@ -48,6 +60,10 @@ class Mode(enum.Enum):
 
 def ones(*shape, dtype=np.float32):
     return jnp.asarray(np.ones(shape, dtype))
+
+
+def twice_of_a_field():
+    return jax.jit(lambda s: jax.tree.leaves(s)[0] * 2)
 
 
 def twice():
@@ -240,6 +256,22 @@ ROWS = {
         COMPILED,
         "shape",
         "x['y']",
+    ),
+    "a registered dataclass of another class": (
+        twice_of_a_field,
+        [lambda f: f(Train(ones(4)))],
+        lambda f: f(Eval(ones(4))),
+        COMPILED,
+        "tree structure",
+        "s",
+    ),
+    "a nested dataclass of another class": (
+        twice_of_a_field,
+        [lambda f: f(Train(Train(ones(4))))],
+        lambda f: f(Train(Eval(ones(4)))),
+        COMPILED,
+        "tree structure",
+        "s.a",
     ),
     "same static field": (
         twice,

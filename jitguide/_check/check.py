@@ -17,16 +17,24 @@ from jitguide._check import faults, inputs, jaxpr_scan, purity, rules
 from jitguide._check.rules import Finding
 from jitguide._display import AsData, Table, duration, wrapped
 from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, placeholders_explained
-from jitguide._jaxprs import uses_a_key_twice
+from jitguide._jaxprs import hides_raw_keys, uses_a_key_twice
 from jitguide._text import clean, first_sentence
 from jitguide._timing.first_call import FirstCall, first_call
 from jitguide._timing.phases import Phases
+from jitguide._timing.rounding import Rounding
 from jitguide._watch.signature import Signature
 
-LOOKED_AT = (
-    "retraces", "static values", "lists of numbers", "captured constants", "unrolled loops", "donation", "unused arguments",
-    "random keys", "side effects", "host round trips", "break-even", "agreement with the plain function",
+# Inside a library's wrapper the arguments are not those that you wrote.
+_OF_ARGUMENTS = ("static values", "lists of numbers", "donation", "unused arguments")
+_IN_THE_TRACE = (
+    "retraces", *_OF_ARGUMENTS[:2], "captured constants", "unrolled loops", *_OF_ARGUMENTS[2:],
+    "random keys", "side effects", "host round trips",
 )  # fmt: skip
+_BY_RUNNING = ("break-even", "agreement with the plain function")
+_BY_ROUNDING = (
+    "A part of the result differs with and without jit, and about as much without jit if the arguments change by rounding. "
+    "So it is all rounding, as Adam's step is for a gradient of almost zero."
+)
 # Seconds for timing a jitted call, and as many for a plain one.
 _BUDGET = 0.05
 # The body of a plain call may write files or count steps, so it runs a handful of times at most.
@@ -43,6 +51,7 @@ class Findings(AsData):
         phases: Where the time of a first call goes, and that of a later one; None if it was not run.
         plain: Seconds of a call without jit; None if it was not timed.
         notes: What could not be checked, and what else to bear in mind.
+        checked: What was looked at.
     """
 
     function: str
@@ -50,6 +59,7 @@ class Findings(AsData):
     phases: Phases | None = None
     plain: float | None = None
     notes: tuple[str, ...] = ()
+    checked: tuple[str, ...] = _IN_THE_TRACE
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -73,8 +83,7 @@ class Findings(AsData):
     def _title(self) -> str:
         count = len(self.findings)
         if not count:
-            checked = LOOKED_AT if self.plain is not None else LOOKED_AT[:-2]
-            return f"{self.function}: nothing found. Checked {', '.join(checked)}."
+            return f"{self.function}: nothing found. Checked {', '.join(self.checked)}."
         return f"{self.function}: {count} finding{'s' if count > 1 else ''}"
 
     def __repr__(self) -> str:
@@ -148,26 +157,33 @@ def _check(
     fn = peeled(fn)[0]
     name, signature = getattr(fn, "__name__", "fn"), signatures[0]
     found = [*rules.retraces(name, signatures)]
-    own = held_in(fn) is None  # the arguments inside a library's wrapper are not those that you wrote
+    own = held_in(fn) is None
+    looked_at = tuple(what for what in _IN_THE_TRACE if own or what not in _OF_ARGUMENTS)
+    if not own:
+        notes = [
+            *notes,
+            f"Not checked, because a library wraps the jitted function: {', '.join(_OF_ARGUMENTS)}.",
+        ]
+    ended = functools.partial(Findings, name, checked=looked_at)
     found += [*rules.statics(signatures), *rules.numbers(signature)] if own else ()
     fixed = {a.name: a.value for a in signature.arguments.values() if a.static}
     if not all(map(rules.is_hashable, fixed.values())):
-        return Findings(name, tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
+        return ended(tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
     fresh, unknown = fresh_jit(jitted)
     traced, acts = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
     found += _found_in_the_trace(fn, jitted, signature, traced, own)
     found += faults.purities(purity.captured(fn) | fixed, acts)
     notes = [*notes, *unknown, *_blind_spots(jitted, traced.jaxpr)]
     if not run:
-        return Findings(name, tuple(found), notes=tuple(notes))
+        return ended(tuple(found), notes=tuple(notes))
     if hidden := _why_not_run(traced.jaxpr, args, kwargs):
-        return Findings(name, tuple(found), notes=(*notes, f"It was not run: {hidden}"))
+        return ended(tuple(found), notes=(*notes, f"It was not run: {hidden}"))
     refuse_deleted((args, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
     try:
         call = first_call(jitted, args, kwargs)
     except jax.errors.UnexpectedTracerError:
         found += faults.kept_tracer()
-        return Findings(name, tuple(found), notes=(*notes, "It was not run: a second trace raises an error."))
+        return ended(tuple(found), notes=(*notes, "It was not run: a second trace raises an error."))
     steady, result = _fastest(call.fn, call.fresh, _MOST_CALLS)
     if (calls := fast_path_size(jitted)) and calls():  # it was called before, maybe when a global was another
         _, result = _fastest(jitted, call.fresh, 1)
@@ -177,11 +193,15 @@ def _check(
     else:
         try:
             plain, expected, changed = _plainly(function, call)
-            found += [*changed, *faults.disagreement(result, expected), *rules.break_even(phases, plain)]
+            rounding = Rounding(function, lambda: _own_containers(call.fresh()), expected, faults.numbers)
+            found += [*changed, *faults.disagreement(result, expected, rounding)]
+            found += rules.break_even(phases, plain)
+            notes += [_BY_ROUNDING] if rounding.explained else []
         except Exception as error:  # what works on tracers may fail on arrays
             said = f"{type(error).__name__}: {first_sentence(clean(str(error)))}".rstrip(": ")
             notes.append(f"Break-even and agreement were not checked: the plain function raised {said}")
-    return Findings(name, tuple(found), phases, plain, (*notes, *phases.notes))
+    looked_at += () if plain is None else _BY_RUNNING
+    return Findings(name, tuple(found), phases, plain, (*notes, *phases.notes), looked_at)
 
 
 def _plainly(function: Callable[..., Any], call: FirstCall) -> tuple[float, Any, list[Finding]]:
@@ -214,6 +234,11 @@ def _blind_spots(fn: Any, jaxpr: Any) -> Iterator[str]:
         yield f"{NO_OPTIONS}, so static values were not checked."
     if uses_a_key_twice(jaxpr) is None:
         yield "Whether a random key is used twice was not checked: JAX does not expose its own check of that."
+    elif hides_raw_keys(jaxpr):
+        yield (
+            "Raw keys of `PRNGKey` were not followed into loops and inner jitted functions: those of "
+            "`jax.random.key` are."
+        )
     if not jaxpr_scan.knows_places(jaxpr):
         yield "Unrolled loops were not checked: JAX does not expose the lines that an operation came from."
 

@@ -11,7 +11,8 @@ from jitguide import _jaxprs
 from jitguide._check import jaxpr_scan, purity
 from jitguide._check.rules import Finding, finding, named
 from jitguide._display import significant
-from jitguide._timing.equality import apart, wide
+from jitguide._timing.equality import apart
+from jitguide._timing.rounding import Rounding, wide
 from jitguide._watch.signature import Signature
 
 _TOLERANCE = 1e-3  # relative: what rounding alone may change
@@ -93,10 +94,10 @@ def changed(names: Sequence[str]) -> Iterator[Finding]:
         )
 
 
-def disagreement(jitted: Any, plain: Any) -> Iterator[Finding]:
+def disagreement(jitted: Any, plain: Any, rounding: Rounding) -> Iterator[Finding]:
     """Find results that differ with and without jit by more than rounding."""
-    pairs = list(zip(_numbers(jitted), _numbers(plain), strict=False))
-    for a, b in apart(_TOLERANCE, pairs):
+    pairs = list(zip(numbers(jitted), numbers(plain), strict=False))
+    for a, b in apart(_TOLERANCE, pairs, rounding):
         how = f"shapes {a.shape} and {b.shape}"
         if a.shape == b.shape:
             one, two = wide(a), wide(b)
@@ -116,8 +117,8 @@ def disagreement(jitted: Any, plain: Any) -> Iterator[Finding]:
         return
 
 
-def _numbers(tree: Any) -> Iterator[Any]:
-    # The numbers in an error of checkify are new in each trace.
+def numbers(tree: Any) -> Iterator[Any]:
+    """Yield the numbers of a result, without those in an error of checkify, which are new in each trace."""
     for leaf in jax.tree.leaves(tree, is_leaf=lambda node: isinstance(node, checkify.Error)):
         if isinstance(leaf, jax.Array | np.ndarray | np.generic | int | float | complex):
             yield leaf

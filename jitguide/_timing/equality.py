@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jitguide._arguments import is_number
+from jitguide._timing.rounding import Rounding, as_numpy, wide
 
 Check = float | Callable[[Any, Any], Any] | None
 
@@ -38,7 +39,9 @@ def validate_check(check: Any) -> None:
         )
 
 
-def require_agreement(check: Check, first: tuple[str, Any], second: tuple[str, Any]) -> tuple[str, ...]:
+def require_agreement(
+    check: Check, first: tuple[str, Any], second: tuple[str, Any], rounding: Rounding | None = None
+) -> tuple[str, ...]:
     """Raise unless two results agree; return notes on what was let pass.
 
     Floating-point leaves agree when they differ by at most `check` times the largest of the value itself, the
@@ -68,22 +71,40 @@ def require_agreement(check: Check, first: tuple[str, Any], second: tuple[str, A
         for (path, leaf_a), (_, leaf_b) in zip(leaves_a, leaves_b, strict=True)
         if not callable(leaf_a)
     ]
-    least = _SMALL_LEAF * max((_typical(_as_numpy(leaf)) for _, leaf, _ in pairs), default=0.0)
-    with_nan = [where for where, *leaves in pairs if _compare_leaf(check, names, where, least, *leaves)]
-    return tuple(f"{names} both have NaN at {where}; this counts as agreement." for where in with_nan)
+    least = _SMALL_LEAF * max((_typical(as_numpy(leaf)) for _, leaf, _ in pairs), default=0.0)
+    notes = []
+    for place, (where, *leaves) in enumerate(pairs):
+        try:
+            if _compare_leaf(check, names, where, least, *leaves):
+                notes.append(f"{names} both have NaN at {where}; this counts as agreement.")
+        except _ApartError:
+            if rounding is None or not rounding.explains(place, *leaves):
+                raise
+            notes.append(
+                f"{names} differ at {where} about as far as {name_a!r} does when its arguments change by "
+                "rounding; this counts as agreement."
+            )
+    return tuple(notes)
 
 
-def apart(tolerance: float, pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+class _ApartError(ValueError):
+    """Floating-point numbers that differ."""
+
+
+def apart(
+    tolerance: float, pairs: Iterable[tuple[Any, Any]], rounding: Rounding
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the pairs of leaves that differ by more than `require_agreement` allows, as arrays of NumPy.
 
     Dtypes may differ, and integers get the tolerance as well: it is for results with and without jit.
     """
-    leaves = [(_as_numpy(a), _as_numpy(b)) for a, b in pairs]
+    leaves = [(as_numpy(a), as_numpy(b)) for a, b in pairs]
     least = _SMALL_LEAF * max((_typical(b) for _, b in leaves), default=0.0)
-    for a, b in leaves:
+    for place, (a, b) in enumerate(leaves):
         roundings = [_rounding(x) for x in (a, b) if _kind(x) == "inexact"]
         room = max([tolerance, *(_ROUNDINGS * rounding for rounding in roundings)])
-        if a.shape != b.shape or _too_far(room, least, a, b)[0].any():
+        wrong = a.shape != b.shape or _too_far(room, least, a, b)[0].any()
+        if wrong and not rounding.explains(place, a, b):
             yield a, b
 
 
@@ -126,7 +147,7 @@ def _ask(check: Callable[..., Any], names: str, a: Any, b: Any) -> None:
 def _compare_leaf(tolerance: float, names: str, where: str, least: float, a: Any, b: Any) -> bool:
     """Raise unless two leaves agree, with room for a part of `least` at least; return whether they hold NaN."""
     loose = isinstance(a, _NUMBERS) or isinstance(b, _NUMBERS)
-    a, b = _as_numpy(a), _as_numpy(b)
+    a, b = as_numpy(a), as_numpy(b)
     if a.shape != b.shape:
         raise ValueError(
             f"{names} disagree in shape at {where}: {a.shape} against {b.shape}. Make both return the same "
@@ -148,17 +169,9 @@ def _compare_leaf(tolerance: float, names: str, where: str, least: float, a: Any
         at = tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
         index = f"[{', '.join(map(str, at))}]" if at else ""
         count = f" ({int(wrong.sum())} of {wrong.size} values differ)" if wrong.size > 1 else ""
-        raise ValueError(
-            f"{names} disagree at {where}{index}: {a[at]} against {b[at]}, {note}{count}. {_ADVICE}"
-        )
+        kind = ValueError if _kind(a) == "exact" else _ApartError
+        raise kind(f"{names} disagree at {where}{index}: {a[at]} against {b[at]}, {note}{count}. {_ADVICE}")
     return has_nan
-
-
-def _as_numpy(leaf: Any) -> np.ndarray:
-    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        leaf = jax.random.key_data(leaf)
-    with jax.transfer_guard("allow"):  # a guard is about what the variants do, and this is not their doing
-        return np.asarray(leaf)
 
 
 def _kind(array: np.ndarray) -> str:
@@ -176,10 +189,6 @@ def _typical(array: np.ndarray) -> float:
         return 0.0
     size = np.abs(wide(array))
     return float(size[np.isfinite(size)].mean()) if np.isfinite(size).any() else 0.0
-
-
-def wide(array: np.ndarray) -> np.ndarray:
-    return array.astype(complex if jnp.issubdtype(array.dtype, jnp.complexfloating) else float)
 
 
 def _too_far(tolerance: float, least: float, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, bool]:

@@ -16,6 +16,7 @@ import numpy as np
 from jitguide._arguments import Arguments, copies, deleted, refuse_deleted, refuse_tracing, require_seconds
 from jitguide._callables import fresh_jit, held_in, is_watched, parameters_of
 from jitguide._timing.equality import Check, require_agreement, require_arrays, validate_check
+from jitguide._timing.rounding import Rounding
 
 # Calls of a block whose arguments are made before it, and the bytes of those.
 _OWN_CALLS, _OWN_BYTES = 10, 64 * 2**20
@@ -109,8 +110,9 @@ def first_calls(
             require_arrays(name, result)
         if name == baseline:
             trusted = result
+            rounding = Rounding(variants[name], lambda: copies(fresh()), result)
         else:
-            notes += require_agreement(check, (baseline, trusted), (name, result))
+            notes += require_agreement(check, (baseline, trusted), (name, result), rounding)
         notes += hints
         unwaited += _unwaited_notes(name, result)
         used_up |= _used_up(leaves, arguments)

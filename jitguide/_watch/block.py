@@ -139,7 +139,7 @@ def _is_of_jax(name: str) -> bool:
 def assert_compiles(
     expected: int | None = None, of: str | Callable[..., Any] | None = None, *, at_most: int | None = None
 ) -> Iterator[WatchedBlock]:
-    """Fail unless the block makes exactly `expected` executables in this thread.
+    """Fail unless the block makes exactly `expected` executables in this thread, or in `asyncio.to_thread`.
 
     An executable that is read from the persistent cache counts like one that is compiled, so a test gives
     the same result with and without that cache. What the process made before counts for nothing: to be
@@ -153,7 +153,7 @@ def assert_compiles(
 
     Raises:
         AssertionError: Another number was made; the message lists them with their lines and shapes.
-        ValueError: No function of the name `of` was seen at work, as of a misspelt one.
+        ValueError: No function of the name `of` was seen at work: it is misspelt, or of a function around the jitted one.
         TypeError: The count is not an integer, two or no counts are given, or `of` is not a function or a name.
 
     Example:
@@ -206,12 +206,16 @@ def _asserted(
         found = seen._which(phases, name)
     except RuntimeError as error:
         raise AssertionError(str(error)) from None
-    if isinstance(of, str) and of not in _monitoring.WORK:
-        close = difflib.get_close_matches(of, [*_monitoring.WORK], n=3)
+    # A jitted function may have been made before, and still be reported; of anything else the name is all there is.
+    if name is not None and name not in _monitoring.WORK and (isinstance(of, str) or jitted_in(of) is None):
+        close = difflib.get_close_matches(name, [*_monitoring.WORK], n=3)
         meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
+        given = (
+            f"`of` is {of!r}" if isinstance(of, str) else f"`of` is no jitted function, its name is {name!r}"
+        )
         raise ValueError(
-            f"`of` is {of!r}, and no function of that name was traced or compiled in this process{meant} "
-            "Pass the function itself."
+            f"{given}, and no function of that name was traced or compiled in this process{meant} "
+            "Pass the jitted function itself."
         )
     if not wanted.fits(len(found)):
         what = f" of `{name}`" if name is not None else ""

@@ -18,7 +18,7 @@ from jitguide._text import show
 from jitguide._watch.paths import step, written
 from jitguide._watch.reasons import COMPILE, FAST, KINDS, TRACE, Reason, reaches, reason
 from jitguide._watch.signature import STATIC, Argument, Leaf, Signature
-from jitguide._watch.static_diff import Part, equal, field_parts, parts, same, words_of
+from jitguide._watch.static_diff import Part, equal, field_parts, parts, same, same_structure, words_of
 
 _MAX_ALSO = 2
 _SHORT = 40  # characters of keys that are shown all
@@ -135,7 +135,7 @@ def _values(before: Argument, now: Argument) -> Iterator[Reason]:
         yield reason("static value", name, *words)
     elif now.static:
         yield from _fixed(name, parts(before.value, now.value), field=False)
-    elif not equal(before.structure, now.structure):
+    elif not same_structure(before.structure, now.structure):
         yield from _structures(name, before.structure, now.structure)
         there = {leaf.path: leaf for leaf in before.leaves}
         for leaf in now.leaves:
@@ -161,7 +161,7 @@ def _structures(path: str, old: Any, new: Any) -> Iterator[Reason]:
         if not equal(data, other):
             yield from _fixed(path, field_parts(old, new, ""), field=True)
         for i, (a, b) in enumerate(zip(children, others, strict=True)):
-            if not equal(a, b):
+            if not same_structure(a, b):
                 yield from _structures(path + step(old, i), a, b)
     else:
         yield reason("tree structure", path, *_nodes(old, new))
