@@ -236,3 +236,21 @@ def test_a_variant_may_differ_where_the_baseline_is_all_rounding():
         {"plain": sensitive, "other": lambda x: (jnp.sin(1e7 * x * (1 + 1e-6)), x)}, x, budget=0.01
     )
     assert any("about as far as 'plain' does" in note for note in found.notes)
+
+
+async def waits(x):
+    return x
+
+
+def yields(x):
+    yield x
+
+
+@pytest.mark.parametrize(
+    ("variant", "advice"), [(waits, "asyncio.run(f(*args))"), (yields, "list(f(*args))")]
+)
+@pytest.mark.parametrize("check", [None, 1e-3])
+def test_a_variant_whose_body_does_not_run_is_refused(variant, advice, check):
+    with pytest.raises(TypeError, match="its body did not run") as refused:
+        compare({"a": variant, "b": variant}, 1.0, check=check)
+    assert advice in str(refused.value)

@@ -42,6 +42,7 @@ OTHER_CLASSES = {
     "dlpack-capsule": {"AttributeError"},
     "partition-spec-without-mesh": {"ValueError"},  # of device_put
     "axis-out-of-range": {"TypeError"},  # of transpose
+    "custom-vjp-rule": {"AttributeError"},  # without a rule
 }
 # Recognised by what is printed or logged, or by a warning that needs a larger array.
 SEEN_ELSEWHERE = {

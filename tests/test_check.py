@@ -494,6 +494,13 @@ IMPURE = {
 }
 
 
+def test_many_impure_acts_are_counted():
+    def draw(x):
+        return x + random.random() + random.gauss() + random.uniform(0, 1) + time.time() + time.monotonic()
+
+    assert " and 1 more: that runs while JAX traces" in only(jax.jit(draw), ones(3)).sentence
+
+
 @pytest.mark.parametrize("fn", IMPURE, ids=lambda fn: fn.__name__)
 def test_an_impure_body_is_found(fn):
     jitted = jax.jit(fn)
@@ -754,7 +761,7 @@ def test_what_is_not_checked_inside_a_librarys_wrapper_is_not_called_checked():
     step = eqx.filter_jit(lambda x, mask: x * 2)
     findings = check(step, ones(3), ones(3))
     assert findings.kinds == ()
-    _, title, note, *_ = re.split(": nothing found. |[.] ", repr(findings).replace("\n", " "))
+    _, title, *_ = re.split(": nothing found. |[.] ", repr(findings).replace("\n", " "))
     assert "random keys" in title
     assert "agreement" in title
     assert "unused arguments" not in title

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jitguide import expect_error, explain
+from jitguide import Explanation, expect_error, explain
 from jitguide._errors import entries, frames
 from jitguide._errors.entries import catalogue
 from jitguide._text import clean, first_sentence, jax_link
@@ -422,6 +422,15 @@ def test_what_cannot_be_explained_is_refused(given: object, kind: type[Exception
     assert str(refused.value) == message
 
 
+@pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.key)
+def test_an_explanation_keeps_eighty_columns_but_for_code(entry) -> None:
+    names = ("key", "title", "error", "cause", "fix", "cost", "page")
+    known = {name: getattr(entry, name) for name in names}
+    found = Explanation(found=True, others=("a-long-key-of-another-entry",) * 4, **known)
+    lines = [line for line in repr(found).splitlines() if not line.startswith("    ")]
+    assert max(map(len, lines)) <= 80
+
+
 def test_an_explanation_shows_everything_the_entry_knows() -> None:
     entry = next(e for e in catalogue() if e.key == "item-assignment")
     found = explain("JAX arrays are immutable")
@@ -607,6 +616,46 @@ def test_your_own_error_on_its_way_through_jit_is_yours() -> None:
     error = raised_by(jax.jit(choose), 1.0)
     assert explain(error).foreign
     assert explain("".join(traceback.format_exception(error))).foreign
+
+
+def test_your_own_raise_is_yours_also_if_its_message_speaks_of_jit() -> None:
+    def load(name: str) -> None:
+        raise RuntimeError(f"no traced run called {name}, jit it first")
+
+    error = raised_by(load, "a")
+    for found in (explain(error), explain("".join(traceback.format_exception(error)))):
+        assert found.foreign
+        assert "your `RuntimeError` in test_errors.py:" in repr(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ModuleNotFoundError: No module named 'jaxopt'",
+        "ModuleNotFoundError: No module named 'jax_md'",
+        "ImportError: cannot import name 'jit_step' from 'mylib' (mylib.py)",
+    ],
+)
+def test_another_package_that_is_missing_is_not_jax(text: str) -> None:
+    assert explain(text).foreign
+
+
+@pytest.mark.parametrize("name", ["jax", "jax.experimental.maps", "jaxlib"])
+def test_a_missing_part_of_jax_is_found(name: str) -> None:
+    assert explain(f"ModuleNotFoundError: No module named '{name}'").found
+
+
+def test_the_package_that_raised_an_error_is_named() -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/home/u/train.py", line 2, in <module>\n    net(x)\n'
+        '  File "/venv/lib/python3.12/site-packages/haiku/_src/base.py", line 9, in next_rng_key\n'
+        '    raise MissingRNGError("...")\n'
+        "haiku._src.base.MissingRNGError: You must pass a non-None PRNGKey to init and/or apply."
+    )
+    found = explain(text)
+    assert (found.foreign, found.where) == (True, "haiku")
+    first = "This is not an error of JAX: `haiku` raised the `MissingRNGError` in train.py:2."
+    assert repr(found) == f"{first}\n    net(x)"
 
 
 def test_too_many_arguments_are_explained_where_jax_called() -> None:

@@ -15,6 +15,7 @@ from jitguide._timing.equality import apart
 from jitguide._timing.rounding import Rounding, wide
 from jitguide._watch.signature import Signature
 
+_ACTS = 4  # that are named
 _TOLERANCE = 1e-3  # relative: what rounding alone may change
 
 
@@ -60,7 +61,8 @@ def unused(signature: Signature, traced: Any) -> Iterator[Finding]:
 def purities(values: dict[str, Any], acts: Sequence[str]) -> Iterator[Finding]:
     """Find what the body does while it is traced, and a compiled call leaves out."""
     if acts:
-        what = ", ".join(acts[:4]).replace(", uses ", ", ")
+        what = ", ".join(acts[:_ACTS]).replace(", uses ", ", ")
+        what += f" and {len(acts) - _ACTS} more" if len(acts) > _ACTS else ""
         yield finding(
             "impure body",
             f"The body {what}: that runs while JAX traces, and not in later calls.",

@@ -55,7 +55,8 @@ class Explanation(_display.AsData):
         error: Class that the entry is about; of an unknown error, the class that was raised.
         line: The line of your program that failed, with its place, or "" where the text has none.
         argument: The arguments that the failing value depends on, as JAX names them, or "".
-        where: The function of the installed JAX that has the message of an unknown error, with its file, or "".
+        where: The function of the installed JAX that has the message of an unknown error, with its file, or "";
+            if `foreign`, the package that raised it, or "" if that is not known.
         others: Keys of further entries that match less well, best first.
     """
 
@@ -81,6 +82,8 @@ class Explanation(_display.AsData):
         own = {"Yours": self.line, "Needs": self.argument and f"the value of {self.argument}"}
         if self.foreign:
             what = f"it is your `{self.error}`" if self.error else "it names nothing of JAX"
+            if self.where:
+                what = f"`{self.where}` raised the `{self.error}`"
             at, _, source = self.line.partition(": ")
             # Without its line, the message of an error is all there is.
             sure = "" if at or not self.error else "probably "
@@ -102,7 +105,8 @@ class Explanation(_display.AsData):
         lines += [f"{name}\n{textwrap.indent(text, '    ')}" for name, text in code.items() if text]
         lines += [f"Cost:   {fit(_quoted(self.cost))}", f"Page:   {_address(self.page)}"]
         seen = [f"See also: {', '.join(self.others)}"] if self.others else []
-        return "\n".join([f"{self.title}  [{self.key}]", *lines, *seen])
+        first, *seen = ("\n".join(_display.wrapped(text)) for text in (f"{self.title}  [{self.key}]", *seen))
+        return "\n".join([first, *lines, *seen])
 
     def _repr_html_(self) -> str:
         return _display.panel(f'<pre class="jg-text">{_display.escape(self._text(str))}</pre>')

@@ -33,6 +33,7 @@ class _Evidence:
     line: str = ""  # the failing line as it was, with its place
     said: str = ""  # the message without the traceback around it
     foreign: bool = False  # whether what was raised is not JAX's
+    library: str = ""  # the package that raised it, if that is neither yours nor JAX
 
 
 def explain(error_or_text: BaseException | str) -> Explanation:
@@ -77,7 +78,7 @@ def explain(error_or_text: BaseException | str) -> Explanation:
         "argument": "".join(patterns.ARGUMENT.findall(known_by.message)[-1:]),
     }
     if not ranked:
-        about["where"] = "" if last.foreign else where(last.said)
+        about["where"] = last.library if last.foreign else where(last.said)
         return Explanation(found=False, foreign=last.foreign, error=last.raised or None, **about)
     names = ("key", "title", "error", "cause", "example", "fix", "cost", "page")
     about |= {name: getattr(ranked[0], name) for name in names}
@@ -144,7 +145,8 @@ def _from_exception(error: BaseException) -> _Evidence:
     )
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     in_jax = bool(patterns.OF_JAX.match(kind.__module__)) or "JAX has removed its internal frames" in notes
-    return replace(raised, said=raised.message, foreign=_is_foreign(raised, files, in_jax))
+    foreign = _is_foreign(raised, files, in_jax)
+    return replace(raised, said=raised.message, foreign=foreign, library=_package(files))
 
 
 def _from_text(text: str) -> list[_Evidence]:
@@ -181,8 +183,14 @@ def _from_part(text: str) -> _Evidence:
         places[-1] if places else codes[-1] if codes else "",
     )
     in_jax = bool(patterns.OF_JAX.match(name)) or "JAX has removed its internal frames" in text
-    foreign = _is_foreign(found, [m["file"] for m in frames], in_jax)
-    return replace(found, message=clean(text), said=found.message, foreign=foreign)
+    files = [m["file"] for m in frames]
+    foreign, library = _is_foreign(found, files, in_jax), _package(files)
+    return replace(found, message=clean(text), said=found.message, foreign=foreign, library=library)
+
+
+def _package(files: list[str]) -> str:
+    """Return the package of the last file of a traceback, or "" if that is yours, JAX's or Python's."""
+    return "".join(patterns.PACKAGE.findall(files[-1])[-1:]) if files else ""
 
 
 def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
@@ -197,11 +205,16 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
     in_jax_file = any(map(patterns.IN_JAX.search, files[-1:]))
     if patterns.NAMES_ONLY.search(evidence.message) and not in_jax_file:
         return True
+    raises = evidence.source.startswith("raise ")  # your error may pass through JAX
+    yours = files and not any(pattern.search(files[-1]) for pattern in (patterns.IN_LIBRARY, patterns.IN_JAX))
+    if (patterns.MISSING.search(evidence.message) or _package(files) or (yours and raises)) and not rank(
+        evidence
+    ):
+        return True
     if patterns.JAX_WORDS.search(evidence.message) or in_jax_file:
         return False
     if patterns.PLAIN.search(evidence.message):
         return True
-    raises = evidence.source.startswith("raise ")  # your error may pass through JAX
     if in_jax and not raises:
         return False
     if patterns.CALL.search(evidence.message):

@@ -56,6 +56,12 @@ OTHER_LIBRARY = re.compile(
 OTHER_FILE = re.compile(
     r"(?:-packages[/\\]|^)(?:torch(?:_xla)?|tensorflow|keras|numba|pandas|sklearn|pytensor|aesara)[/\\](?!src[/\\]backend[/\\]jax[/\\])"
 )
+# The package of a file that is neither yours nor JAX's.
+PACKAGE = re.compile(r"-packages[/\\](?!jax(?:lib)?[/\\])([A-Za-z]\w*)[/\\]")
+MISSING = re.compile(  # another package than JAX
+    r"^(?:E\s+)?(?:ModuleNotFoundError: No module named|ImportError: cannot import name '\w+' from) '(?!jax(?:lib)?\b[.'])",
+    re.MULTILINE,
+)
 # Their message is a name that you chose, which may hold "jax".
 NAMES_ONLY = re.compile(
     r"^(?:E\s+)?(?:[\w.]*\.)?(?:KeyError|FileNotFoundError|PermissionError|OSError|ScannerError|ParserError|"

@@ -124,6 +124,20 @@ def first_calls(
     return FirstCalls(seconds, _device_of(trusted), (*unwaited, *notes), not unwaited, makes, most)
 
 
+def _refuse_unstarted(name: str, result: Any) -> None:
+    """Raise if the body of a variant has not run, as that of an `async def` or of a function with `yield`."""
+    if inspect.iscoroutine(result):
+        result.close()  # or Python warns that nobody waited for it
+        write = "lambda *args: asyncio.run(f(*args))"
+    elif inspect.isgenerator(result):
+        write = "lambda *args: list(f(*args))"
+    else:
+        return
+    raise TypeError(
+        f"The variant {name!r} returns a {type(result).__name__}, so its body did not run. Compare `{write}`."
+    )
+
+
 def _used_up(leaves: list[Any], arguments: Arguments) -> bool:
     """Return whether a call donated an argument, or put other arrays in its place, as `nnx.jit` does."""
     after = jax.tree.leaves(arguments)
@@ -188,7 +202,9 @@ def _first_call(
 ) -> tuple[float, Any]:
     start = perf_counter()
     try:
-        result = jax.block_until_ready(fn(*arguments[0], **arguments[1]))
+        result = fn(*arguments[0], **arguments[1])
+        _refuse_unstarted(name, result)
+        jax.block_until_ready(result)
     except Exception as error:
         # Notes keep the error's own class and text, which say what is wrong.
         error.add_note(

@@ -49,7 +49,7 @@ class Rounding:
 
     @cached_property
     def _reach(self) -> list[float]:
-        chance = np.random.default_rng(0)
+        first, chance = self._wide(self._result), np.random.default_rng(0)  # a call may change a result in place
         try:
             again, *moved = (
                 self._wide(self._called(change))
@@ -57,7 +57,6 @@ class Rounding:
             )
         except Exception:  # its own checks may refuse other arguments
             return []
-        first = self._wide(self._result)
         if any(map(_distance, first, again)):  # it differs from call to call
             return []
         return [

@@ -98,6 +98,7 @@ def _distance(before: Signature, now: Signature, layer: str) -> tuple[Any, ...]:
         len({d.argument for d in telling}),
         sum(d.kind in _HIDING for d in telling),
         len(telling),
+        sum(d.kind != "weak type" for d in telling),
     )
 
 
