@@ -108,7 +108,7 @@ def mapped(x):
 @pytest.mark.parametrize("counts", [{"expected": 0}, {"expected": 1}, {"at_most": 2}])
 def test_a_function_around_the_jitted_one_is_refused(of, call, counts):
     refused = pytest.raises(
-        ValueError, match=r"`of` is no jitted function, its name is '\w+', and no function"
+        ValueError, match=r"`of` is not a jitted function, its name is '\w+', and no function"
     )
     with refused, assert_compiles(of=of, **counts):
         call(ones((1, 3)))

@@ -33,7 +33,7 @@ class _Evidence:
     line: str = ""  # the failing line as it was, with its place
     said: str = ""  # the message without the traceback around it
     foreign: bool = False  # whether what was raised is not JAX's
-    library: str = ""  # the package that raised it, if that is neither yours nor JAX
+    library: str = ""  # the package that raised it, other than yours and JAX
 
 
 def explain(error_or_text: BaseException | str) -> Explanation:

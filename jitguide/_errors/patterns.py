@@ -56,7 +56,7 @@ OTHER_LIBRARY = re.compile(
 OTHER_FILE = re.compile(
     r"(?:-packages[/\\]|^)(?:torch(?:_xla)?|tensorflow|keras|numba|pandas|sklearn|pytensor|aesara)[/\\](?!src[/\\]backend[/\\]jax[/\\])"
 )
-# The package of a file that is neither yours nor JAX's.
+# The package of a file, other than JAX and your own.
 PACKAGE = re.compile(r"-packages[/\\](?!jax(?:lib)?[/\\])([A-Za-z]\w*)[/\\]")
 MISSING = re.compile(  # another package than JAX
     r"^(?:E\s+)?(?:ModuleNotFoundError: No module named|ImportError: cannot import name '\w+' from) '(?!jax(?:lib)?\b[.'])",

@@ -127,7 +127,7 @@ def first_calls(
 def _refuse_unstarted(name: str, result: Any) -> None:
     """Raise if the body of a variant has not run, as that of an `async def` or of a function with `yield`."""
     if inspect.iscoroutine(result):
-        result.close()  # or Python warns that nobody waited for it
+        result.close()  # or Python warns that it was never awaited
         write = "lambda *args: asyncio.run(f(*args))"
     elif inspect.isgenerator(result):
         write = "lambda *args: list(f(*args))"

@@ -211,7 +211,7 @@ def _asserted(
         close = difflib.get_close_matches(name, [*_monitoring.WORK], n=3)
         meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
         given = (
-            f"`of` is {of!r}" if isinstance(of, str) else f"`of` is no jitted function, its name is {name!r}"
+            f"`of` is {of!r}" if isinstance(of, str) else f"`of` is not a jitted function, its name is {name!r}"
         )
         raise ValueError(
             f"{given}, and no function of that name was traced or compiled in this process{meant} "
