@@ -30,6 +30,7 @@ _IN_THE_TRACE = (
     "retraces", *_OF_ARGUMENTS[:2], "captured constants", "unrolled loops", *_OF_ARGUMENTS[2:],
     "random keys", "side effects", "host round trips",
 )  # fmt: skip
+_WRAPPED = f"Not checked, because a library wraps the jitted function: {', '.join(_OF_ARGUMENTS)}."
 _BY_RUNNING = ("break-even", "agreement with the plain function")
 _BY_ROUNDING = (
     "A part of the result differs with and without jit, and about as much without jit if the arguments change by rounding. "
@@ -154,18 +155,13 @@ def _checked(fn: Any, args: Any, calls: Any, run: bool, kwargs: dict[str, Any]) 
 def _check(
     fn: Any, signatures: list[Signature], notes: list[str], run: bool, jitted: Any, args: Any, kwargs: Any
 ) -> Findings:
-    fn = peeled(fn)[0]
-    name, signature = getattr(fn, "__name__", "fn"), signatures[0]
+    fn, signature = peeled(fn)[0], signatures[0]
+    name, own = getattr(fn, "__name__", "fn"), held_in(fn) is None
     found = [*rules.retraces(name, signatures)]
-    own = held_in(fn) is None
-    looked_at = tuple(what for what in _IN_THE_TRACE if own or what not in _OF_ARGUMENTS)
-    if not own:
-        notes = [
-            *notes,
-            f"Not checked, because a library wraps the jitted function: {', '.join(_OF_ARGUMENTS)}.",
-        ]
-    ended = functools.partial(Findings, name, checked=looked_at)
     found += [*rules.statics(signatures), *rules.numbers(signature)] if own else ()
+    looked_at = tuple(what for what in _IN_THE_TRACE if own or what not in _OF_ARGUMENTS)
+    notes = notes if own else [*notes, _WRAPPED]
+    ended = functools.partial(Findings, name, checked=looked_at)
     fixed = {a.name: a.value for a in signature.arguments.values() if a.static}
     if not all(map(rules.is_hashable, fixed.values())):
         return ended(tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
@@ -187,31 +183,34 @@ def _check(
     steady, result = _fastest(call.fn, call.fresh, _MOST_CALLS)
     if (calls := fast_path_size(jitted)) and calls():  # it was called before, maybe when a global was another
         _, result = _fastest(jitted, call.fresh, 1)
-    phases, plain = Phases(**call.seconds, steady=steady, notes=call.notes), None
+    phases = Phases(**call.seconds, steady=steady, notes=call.notes)
+    plain, wrong, said = _plainly(jitted, call, result)
+    if plain is not None:
+        looked_at += _BY_RUNNING
+        found += [*wrong, *rules.break_even(phases, plain)]
+    return ended(tuple(found), phases, plain, (*notes, *said, *phases.notes), checked=looked_at)
+
+
+def _plainly(jitted: Any, call: FirstCall, result: Any) -> tuple[float | None, list[Finding], list[str]]:
+    """Return the seconds of a call without jit, or None; what differs from `result`, the jitted one; and notes."""
     if (function := getattr(jitted, "__wrapped__", None)) is None:
-        notes.append("The plain function was not run: JAX does not expose it.")
-    else:
-        try:
-            plain, expected, changed = _plainly(function, call)
-            rounding = Rounding(function, lambda: _own_containers(call.fresh()), expected, faults.numbers)
-            found += [*changed, *faults.disagreement(result, expected, rounding)]
-            found += rules.break_even(phases, plain)
-            notes += [_BY_ROUNDING] if rounding.explained else []
-        except Exception as error:  # what works on tracers may fail on arrays
-            said = f"{type(error).__name__}: {first_sentence(clean(str(error)))}".rstrip(": ")
-            notes.append(f"Break-even and agreement were not checked: the plain function raised {said}")
-    looked_at += () if plain is None else _BY_RUNNING
-    return Findings(name, tuple(found), phases, plain, (*notes, *phases.notes), looked_at)
+        return None, [], ["The plain function was not run: JAX does not expose it."]
 
+    def fresh() -> Any:
+        return _own_containers(call.fresh())
 
-def _plainly(function: Callable[..., Any], call: FirstCall) -> tuple[float, Any, list[Finding]]:
-    """Return the seconds of a call without jit, its result, and the arguments that it changes."""
-    given = call.fresh()
-    left = _own_containers(given)
-    _, result = _fastest(function, lambda: left, 1)  # it compiles each of the operations
-    changed = list(faults.changed(purity.changed(function, given, left)))
-    seconds, _ = _fastest(function, lambda: _own_containers(call.fresh()), _MOST_PLAIN)
-    return seconds, result, changed
+    try:
+        given = call.fresh()
+        left = _own_containers(given)
+        _, plain = _fastest(function, lambda: left, 1)  # it compiles each of the operations
+        changed = faults.changed(purity.changed(function, given, left))
+        seconds, _ = _fastest(function, fresh, _MOST_PLAIN)
+        rounding = Rounding(function, fresh, plain, faults.numbers)
+        found = [*changed, *faults.disagreement(result, plain, rounding)]
+    except Exception as error:  # what works on tracers may fail on arrays
+        said = f"{type(error).__name__}: {first_sentence(clean(str(error)))}".rstrip(": ")
+        return None, [], [f"Break-even and agreement were not checked: the plain function raised {said}"]
+    return seconds, found, [_BY_ROUNDING] if rounding.explained else []
 
 
 def _found_in_the_trace(

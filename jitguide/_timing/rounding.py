@@ -25,7 +25,7 @@ class Rounding:
     Args:
         function: A function and, in `fresh`, what makes the arguments of a call.
         result: What it returned.
-        leaves: Returns what to look at in a result.
+        leaves: Returns what to look at in a result, all leaves but functions if left out.
     """
 
     def __init__(
@@ -33,11 +33,10 @@ class Rounding:
         function: Callable[..., Any],
         fresh: Callable[[], Arguments],
         result: Any,
-        leaves: Callable[[Any], Iterable[Any]] = lambda tree: [
-            x for x in jax.tree.leaves(tree) if not callable(x)
-        ],
+        leaves: Callable[[Any], Iterable[Any]] | None = None,
     ):
-        self._function, self._fresh, self._result, self._leaves = function, fresh, result, leaves
+        self._function, self._fresh, self._result = function, fresh, result
+        self._leaves = leaves or _but_functions
         self.explained = False  # whether it was the reason of a difference
 
     def explains(self, place: int, a: Any, b: Any) -> bool:
@@ -49,7 +48,10 @@ class Rounding:
 
     @cached_property
     def _reach(self) -> list[float]:
-        first, chance = self._wide(self._result), np.random.default_rng(0)  # a call may change a result in place
+        first, chance = (
+            self._wide(self._result),
+            np.random.default_rng(0),
+        )  # a call may change a result in place
         try:
             again, *moved = (
                 self._wide(self._called(change))
@@ -70,6 +72,10 @@ class Rounding:
 
     def _wide(self, result: Any) -> list[np.ndarray]:
         return [wide(as_numpy(leaf)) for leaf in self._leaves(result)]
+
+
+def _but_functions(tree: Any) -> list[Any]:
+    return [leaf for leaf in jax.tree.leaves(tree) if not callable(leaf)]
 
 
 def _nudged(leaf: Any, chance: np.random.Generator) -> Any:

@@ -206,17 +206,7 @@ def _asserted(
         found = seen._which(phases, name)
     except RuntimeError as error:
         raise AssertionError(str(error)) from None
-    # A jitted function may have been made before, and still be reported; of anything else the name is all there is.
-    if name is not None and name not in _monitoring.WORK and (isinstance(of, str) or jitted_in(of) is None):
-        close = difflib.get_close_matches(name, [*_monitoring.WORK], n=3)
-        meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
-        given = (
-            f"`of` is {of!r}" if isinstance(of, str) else f"`of` is not a jitted function, its name is {name!r}"
-        )
-        raise ValueError(
-            f"{given}, and no function of that name was traced or compiled in this process{meant} "
-            "Pass the jitted function itself."
-        )
+    _require_known(of, name)
     if not wanted.fits(len(found)):
         what = f" of `{name}`" if name is not None else ""
         counts = f"{phases[0].capitalize()}s{what} in this block: {len(found)}; expected: {wanted}."
@@ -225,6 +215,21 @@ def _asserted(
         raise AssertionError(
             "".join([counts, "\n", *made, *more, _hint(phases[0], len(found), wanted, of), repr(seen)])
         )
+
+
+def _require_known(of: str | Callable[..., Any] | None, name: str | None) -> None:
+    """Raise if JAX has not reported a function of this name; a jitted one that was not called yet may be meant."""
+    if name is None or name in _monitoring.WORK or (callable(of) and jitted_in(of) is not None):
+        return
+    close = difflib.get_close_matches(name, [*_monitoring.WORK], n=3)
+    meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
+    given = (
+        f"`of` is {of!r}" if isinstance(of, str) else f"`of` is not a jitted function, its name is {name!r}"
+    )
+    raise ValueError(
+        f"{given}, and no function of that name was traced or compiled in this process{meant} "
+        "Pass the jitted function itself."
+    )
 
 
 def _hint(phase: str, found: int, wanted: Wanted, of: str | Callable[..., Any] | None) -> str:

@@ -76,8 +76,7 @@ def same_call(before: Signature, now: Signature) -> bool:
     return next(_arguments(before, now), None) is None and next(_settings(before, now), None) is None
 
 
-def _telling(found: list[Reason], layer: str) -> list[Reason]:
-    """Return the differences that reach `layer`, or deeper: a shallower one is the cause of nothing here."""
+def _telling(found: list[Reason], layer: str) -> list[Reason]:  # a shallower one is the cause of nothing here
     return [d for d in found if reaches(d.kind, layer) or reaches(d.kind, TRACE)]
 
 

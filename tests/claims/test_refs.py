@@ -212,3 +212,50 @@ def test_condition_of_a_while_loop_does_not_see_writes_to_a_ref():
 @pytest.mark.wrong_twin("condition-of-a-while-loop-does-not-see-writes-to-a-ref")
 def test_wrong_twin_the_condition_sees_the_write():
     assert jax.jit(steps_until_written)(jax.new_ref(jnp.int32(0))) == 1
+
+
+@pytest.mark.claim(
+    "checkpoint-writes-to-a-ref-twice",
+    "The gradient of a function under `jax.checkpoint` writes to a ref twice, once in the forward pass and once in the "
+    "recomputation; without `jax.checkpoint` once.",
+)
+@pytest.mark.parametrize("wrap", [jax.jit, lambda f: f])
+def test_checkpoint_writes_to_a_ref_twice(wrap):
+    for change, writes in ((lambda f: f, 1), (jax.checkpoint, 2)):
+        calls = jax.new_ref(jnp.int32(0))
+
+        @change
+        def f(x, calls=calls):
+            calls[...] += 1
+            return jnp.sin(jnp.sin(x))
+
+        wrap(jax.grad(f))(1.0)
+        assert calls[...] == writes
+
+
+@pytest.mark.claim(
+    "error-at-run-time-loses-a-ref",
+    "If a callback in a jitted function raises, a ref that the function got is deleted; an error during tracing leaves it.",
+)
+def test_error_at_run_time_loses_a_ref():
+    def fails(x):
+        raise ValueError("in the callback")
+
+    @jax.jit
+    def at_run_time(ref, x):
+        ref[...] += 1.0
+        return jax.pure_callback(fails, x, x)
+
+    @jax.jit
+    def while_tracing(ref, x):
+        ref[...] += 1.0
+        raise ValueError("while tracing")
+
+    kept, lost = jax.new_ref(jnp.zeros(())), jax.new_ref(jnp.zeros(()))
+    with pytest.raises(ValueError, match="while tracing"):
+        while_tracing(kept, jnp.ones(3))
+    assert kept[...] == 0
+    with pytest.raises(Exception, match="in the callback"):
+        jax.block_until_ready(at_run_time(lost, jnp.ones(3)))
+    with pytest.raises(RuntimeError, match="deleted"):
+        jax.block_until_ready(lost[...])

@@ -1,4 +1,4 @@
-"""What users of other domains asked: Fourier transforms of split arrays, and sums of sparse arrays in a loop."""
+"""Questions from other fields: Fourier transforms of split arrays, and sums of sparse arrays in a loop."""
 
 import json
 
@@ -70,6 +70,50 @@ def test_fft_of_a_split_axis_is_gathered(child):
 @pytest.mark.wrong_twin("fft-of-a-split-axis-is-gathered")
 def test_wrong_twin_fft_of_a_split_axis_stays_local(child):
     assert not fourier(child)["gathers"][0]
+
+
+GRADIENTS = """
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec as P
+
+mesh = Mesh(np.array(jax.devices()), ("rows",))
+x = np.arange(8, dtype=np.float32)
+
+
+def loss(w, x):
+    return jnp.mean(jnp.sin(w * x) ** 2)
+
+
+def summed(w, x):
+    return jax.lax.pmean(jax.grad(loss)(w, x), "rows")
+
+
+def mean(w, x):
+    return jax.lax.pmean(jax.grad(loss)(jax.lax.pcast(w, "rows", to="varying"), x), "rows")
+
+
+def split(function):
+    return jax.shard_map(function, mesh=mesh, in_specs=(P(), P("rows")), out_specs=P())
+
+
+whole = split(lambda w, x: jax.lax.pmean(loss(w, x), "rows"))
+alone = jax.grad(loss)(2.0, x)
+found = [split(summed), split(mean), jax.grad(whole)]
+print(json.dumps([float(f(2.0, x) / alone) for f in [jax.jit(g) for g in found]]))
+"""
+
+
+@pytest.mark.claim(
+    "gradient-in-shard-map-is-summed",
+    "Inside a `shard_map` over four devices, `grad` with respect to a replicated parameter is the sum over the devices; "
+    "of a parameter that `pcast` made varying it is that of the device, and `grad` of the whole `shard_map` is right too.",
+)
+def test_gradient_in_shard_map_is_summed(child):
+    np.testing.assert_allclose(json.loads(child(GRADIENTS, devices=4)), [4, 1, 1], rtol=1e-5)
 
 
 def in_a_loop(add, x):
