@@ -78,7 +78,7 @@ class Explanation(_display.AsData):
     def __repr__(self) -> str:
         return self._text(_wrapped)
 
-    def _text(self, fit: Callable[[str], str]) -> str:
+    def _text(self, fit: Callable[[str, int], str]) -> str:
         own = {"Yours": self.line, "Needs": self.argument and f"the value of {self.argument}"}
         if self.foreign:
             what = f"it is your `{self.error}`" if self.error else "it names nothing of JAX"
@@ -98,18 +98,17 @@ class Explanation(_display.AsData):
         if not self.found:
             has = self.where and f"{self.where} has this message."
             rows = {**own, "JAX": has, "Try": _LOOK, "Page": f"{_address(self.page)}, the error index"}
-        lines = [f"{name + ':':<8}{fit(text)}" for name, text in rows.items() if text]
+        lines = [f"{name + ':':<8}{fit(text, 8)}" for name, text in rows.items() if text]
         if not self.found:
             return "\n".join([self.title, *lines])
         code = {"Shows it:": self.example, "Fix:": self.fix}
         lines += [f"{name}\n{textwrap.indent(text, '    ')}" for name, text in code.items() if text]
-        lines += [f"Cost:   {fit(_quoted(self.cost))}", f"Page:   {_address(self.page)}"]
+        lines += [f"Cost:   {fit(_quoted(self.cost), 8)}", f"Page:   {_address(self.page)}"]
         seen = [f"See also: {', '.join(self.others)}"] if self.others else []
-        first, *seen = ("\n".join(_display.wrapped(text)) for text in (f"{self.title}  [{self.key}]", *seen))
-        return "\n".join([first, *lines, *seen])
+        return "\n".join([fit(f"{self.title}  [{self.key}]", 2), *lines, *(fit(line, 2) for line in seen)])
 
     def _repr_html_(self) -> str:
-        return _display.panel(f'<pre class="jg-text">{_display.escape(self._text(str))}</pre>')
+        return _display.panel(f'<pre class="jg-text">{_display.escape(self._text(lambda text, _: text))}</pre>')
 
 
 def _quoted(text: str) -> str:
@@ -117,8 +116,9 @@ def _quoted(text: str) -> str:
     return re.sub(r"\*([^*`]+)\*(?!\w)", r'"\1"', text)
 
 
-def _wrapped(text: str) -> str:
-    return "\n".join(_display.wrapped(text, " " * 8, " " * 8)).lstrip()
+def _wrapped(text: str, indent: int) -> str:
+    """Return a text on lines that fit, of which the second and later ones are indented."""
+    return "\n".join(_display.wrapped(text, " " * indent, " " * indent)).lstrip()
 
 
 def _address(page: str) -> str:
