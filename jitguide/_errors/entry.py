@@ -108,7 +108,9 @@ class Explanation(_display.AsData):
         return "\n".join([fit(f"{self.title}  [{self.key}]", 2), *lines, *(fit(line, 2) for line in seen)])
 
     def _repr_html_(self) -> str:
-        return _display.panel(f'<pre class="jg-text">{_display.escape(self._text(lambda text, _: text))}</pre>')
+        return _display.panel(
+            f'<pre class="jg-text">{_display.escape(self._text(lambda text, _: text))}</pre>'
+        )
 
 
 def _quoted(text: str) -> str:

@@ -347,6 +347,7 @@ def test_parameters_decide_the_dtype_of_binomial():
 
 
 CHANGED = {
+    "ball": lambda key: jax.random.ball(key, 3, 2, (50,), FLOAT),
     "rademacher": lambda key: jax.random.rademacher(key, (50,), FLOAT),
     "double_sided_maxwell": lambda key: jax.random.double_sided_maxwell(key, 0.0, 1.0, (50,), FLOAT),
     "generalized_normal": lambda key: jax.random.generalized_normal(key, FLOAT(2), (50,), FLOAT),
@@ -356,7 +357,7 @@ CHANGED = {
 
 @pytest.mark.claim(
     "some-float32-draws-change-with-x64",
-    "With 64-bit types, `rademacher`, `double_sided_maxwell` and `generalized_normal` in `float32`, and `choice` with "
+    "With 64-bit types, `ball`, `rademacher`, `double_sided_maxwell` and `generalized_normal` in `float32`, and `choice` with "
     "replacement from a `float32` array, draw other values for the same key; `choice` with `replace=False` doesn't.",
 )
 @pytest.mark.parametrize("name", CHANGED)
