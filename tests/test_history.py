@@ -105,14 +105,14 @@ def test_a_program_whose_run_raised_is_compared_with():
 @pytest.mark.parametrize(
     ("make", "kind"),
     [
-        (lambda k: Dense(k), "first call"),
+        (lambda k: Dense(k), "new function object"),
         (lambda k: functools.partial(power, p=k), "captured value"),
         (lambda k: jax.vmap(power, in_axes=((0, None), (1, None))[k > 2]), "first call"),
         (lambda k: lambda x, *rest: x * k, "captured value"),
     ],
     ids=["object", "partial", "vmap", "closure"],
 )
-def test_different_functions_of_the_same_code_are_not_called_remade(make, kind):
+def test_different_functions_of_the_same_code_are_told_by_what_they_hold(make, kind):
     functions = [watch(jax.jit(make(k))) for k in (2.0, 3.0)]
     for f in functions:
         f(
@@ -120,6 +120,58 @@ def test_different_functions_of_the_same_code_are_not_called_remade(make, kind):
             *([1.0] if f.__name__ == "power" and not hasattr(f.__wrapped__, "keywords") else []),
         )
     assert [f.last.reason.kind for f in functions] == ["first call", kind]
+
+
+def decorated(fn):
+    def inner(x):
+        return fn(x)
+
+    return inner
+
+
+class Step:
+    def __init__(self, config):
+        self.config = config
+
+    def run(self, x):
+        return x * self.config["rate"]
+
+
+def of_array(array):
+    return lambda x: x * array
+
+
+def of_numpy(array):
+    return lambda x: array * x
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind", "now"),
+    [
+        (decorated(jnp.sin), decorated(jnp.cos), "first call", ""),
+        (decorated(lambda x: x + 1), decorated(lambda x: x + 2), "first call", ""),
+        (Step({"rate": 2}).run, Step({"rate": 2}).run, "new function object", ""),
+        (
+            of_array(jnp.ones(4)),
+            of_array(jnp.zeros(4)),
+            "captured value",
+            "array=Array([0., 0., 0., 0.], dtype=float32)",
+        ),
+        (
+            of_numpy(np.ones(4)),
+            of_numpy(np.ones(4)),
+            "captured value",
+            "array=another array that prints the same",
+        ),
+    ],
+)
+def test_what_two_living_functions_of_one_code_hold_is_named(first, second, kind, now):
+    functions = [watch(jax.jit(fn)) for fn in (first, second)]
+    for f in functions:
+        f(ones(4))
+    assert [f.last.reason.kind for f in functions] == ["first call", kind]
+    if now:
+        assert functions[1].last.reason.now == now
 
 
 def test_the_same_function_made_twice_is_called_remade_while_both_live():
@@ -140,7 +192,7 @@ def test_a_living_function_keeps_its_history_when_its_neighbour_is_watched():
         for fn in (one, other):
             kept.append(watch(fn))
             kept[-1](ones(n))
-    assert [w.last.reason.kind for w in kept] == ["first call", "first call", "shape", "shape"]
+    assert [w.last.reason.kind for w in kept] == ["first call", "captured value", "shape", "shape"]
 
 
 def test_places_do_not_grow_with_functions_that_are_gone():

@@ -1,17 +1,19 @@
 """The signatures that JAX's caches hold for a function, as far as watched calls tell."""
 
+import re
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jitguide._files import owner
 from jitguide._text import show
 from jitguide._watch.function_identity import are_alike, captured, place_of
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._watch.signature import Signature
 from jitguide._watch.signature_diff import reason_for, same_call
-from jitguide._watch.static_diff import same
+from jitguide._watch.static_diff import parts, same
 
 # Comparing with one takes about 20 µs. A function with more kinds of calls has a problem that no list solves.
 _MAX_KNOWN = 100
@@ -151,7 +153,18 @@ class History:
         if changed and not alike:
             words = (f"{changed[0]}={show(values[changed[0]])}" for values in (before, now))
             return reason("captured value", name, *words)
-        return reason("new function object", name) if alike or None in earlier else None
+        if alike or None in earlier:
+            return reason("new function object", name)
+        # Around another function, as a decorator or `vmap` makes it, it is meant to be another.
+        code = getattr(fun, "__code__", None)
+        found = [] if code and owner(code.co_filename) == "jax" else parts(earlier[-1], fun)
+        part = next((part for part in found if not part.path or not callable(part.old)), None)
+        if part is None:
+            return None
+        if not part.path:
+            return reason("new function object", name)
+        label = re.sub(r"^\((\w+)\)|^\.", r"\1", part.path).replace("__self__", "self")
+        return reason("captured value", name, f"{label}={part.before or 'one object'}", f"{label}={part.now}")
 
 
 def _is_among(signatures: list[Signature], now: Signature) -> bool:

@@ -15,6 +15,7 @@ from jitguide._arguments import is_number
 from jitguide._jax import tree_node
 from jitguide._text import clean, show
 
+_ARRAYS = (jax.Array, np.ndarray)
 _BOUND = (types.MethodType, functools.partial)
 # Of these there is one object for each value; Python 3.11 and 3.12 compare None by identity too.
 _SINGLE = (
@@ -48,7 +49,7 @@ class Part(NamedTuple):
             return ""
         if _is_nan(old):
             return "nan is not equal to nan, so every call with it compiles. Mark what is missing with None."
-        if isinstance(old, jax.Array | np.ndarray):
+        if isinstance(old, _ARRAYS):
             return "an array cannot say in one word whether it is equal. Make it a leaf or a traced argument."
         if is_number(old):
             other = "make a number that often changes a leaf" if field else "pass it as a traced argument"
@@ -155,7 +156,7 @@ def _inside(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     elif isinstance(old, types.FunctionType):
         if _is_remade(old, new):
             yield from _closures(old, new)
-    elif not by_identity(old) and not isinstance(old, (type, *_SINGLE)) and not _is_function(old):
+    elif not by_identity(old) and not isinstance(old, (type, *_ARRAYS, *_SINGLE)) and not _is_function(old):
         for name in _names(old):
             yield f".{name}", getattr(old, name, None), getattr(new, name, None)
 
@@ -224,7 +225,8 @@ def words_of(old: Any, new: Any) -> tuple[str, str]:
         return f"{short[0]} of {kinds[0]}", f"{short[1]} of {kinds[1]}"
     if callable(old):
         return short[0], "another function of that name"
-    return short[0], f"another {type(old).__name__} that prints the same"
+    what = "array" if isinstance(old, _ARRAYS) else type(old).__name__
+    return short[0], f"another {what} that prints the same"
 
 
 def _keys(count: int, own: list[Any]) -> str:
