@@ -1,4 +1,4 @@
-"""Questions from other fields: Fourier transforms of split arrays, and sums of sparse arrays in a loop."""
+"""Questions from other fields: Fourier transforms of split arrays, sums of sparse arrays in a loop, lost NaN."""
 
 import json
 
@@ -136,3 +136,23 @@ def test_sum_of_bcoo_arrays_grows(shape):
     np.testing.assert_array_equal(total.todense(), 4 * x.todense())
     of_data = jax.lax.fori_loop(0, 3, lambda _, data: data + x.data, x.data)
     np.testing.assert_array_equal(sparse.BCOO((of_data, x.indices), shape=shape).todense(), total.todense())
+
+
+@pytest.mark.platform("cpu")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.claim(
+    "maximum-of-many-numbers-may-drop-a-nan",
+    "On a CPU, `jnp.max` and `jnp.min` of 5,000 `float32` or `float64` numbers lack the `nan` among them, also along one "
+    "axis, and with or without jit; of 4,000, they give it. `jnp.isnan(x).any()` finds it.",
+)
+def test_maximum_of_many_numbers_may_drop_a_nan(dtype):
+    with jax.experimental.enable_x64() if hasattr(jax.experimental, "enable_x64") else jax.enable_x64(True):
+        many = np.zeros(5000, dtype)
+        many[7] = np.nan
+        for wrap in (jax.jit, lambda f: f):
+            for reduction in (jnp.max, jnp.min):
+                reduce = wrap(reduction)
+                assert not np.isnan(reduce(many))
+                assert not np.isnan(wrap(lambda x, r=reduction: r(x, axis=1))(many.reshape(50, 100))).any()
+                assert np.isnan(reduce(many[:4000]))
+        assert jnp.isnan(many).any()
