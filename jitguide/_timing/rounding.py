@@ -48,10 +48,8 @@ class Rounding:
 
     @cached_property
     def _reach(self) -> list[float]:
-        first, chance = (
-            self._wide(self._result),
-            np.random.default_rng(0),
-        )  # a call may change a result in place
+        first = self._wide(self._result)  # before the calls: one may change a result in place
+        chance = np.random.default_rng(0)
         try:
             again, *moved = (
                 self._wide(self._called(change))

@@ -20,8 +20,7 @@ from jitguide._watch.reasons import COMPILE, FAST, KINDS, TRACE, Reason, reaches
 from jitguide._watch.signature import STATIC, Argument, Leaf, Signature
 from jitguide._watch.static_diff import Part, equal, field_parts, parts, same, same_structure, words_of
 
-_MAX_ALSO = 2
-_SHORT = 40  # characters of keys that are shown all
+_MAX_ALSO, _SHORT = 2, 40  # further differences that are named; characters of keys that are shown all
 # Containers whose own data are keys or nothing; other nodes keep static fields there.
 _CONTAINERS = (dict, tuple, list, type(None))
 # They leave out of sight what else differs in the same place.
@@ -76,7 +75,8 @@ def same_call(before: Signature, now: Signature) -> bool:
     return next(_arguments(before, now), None) is None and next(_settings(before, now), None) is None
 
 
-def _telling(found: list[Reason], layer: str) -> list[Reason]:  # a shallower one is the cause of nothing here
+def _telling(found: list[Reason], layer: str) -> list[Reason]:
+    """Return the differences that reach `layer`, or deeper: a shallower one is the cause of nothing here."""
     return [d for d in found if reaches(d.kind, layer) or reaches(d.kind, TRACE)]
 
 
@@ -97,7 +97,7 @@ def _distance(before: Signature, now: Signature, layer: str) -> tuple[Any, ...]:
         len({d.argument for d in telling}),
         sum(d.kind in _HIDING for d in telling),
         len(telling),
-        sum(d.kind != "weak type" for d in telling),
+        sum(d.kind != "weak type" for d in telling),  # the least of them
     )
 
 
