@@ -230,6 +230,17 @@ def test_without_comparable_calls_nothing_is_called_rounding(function, fresh):
         agree_with((jnp.sin(1e7 * x + 1), x), fresh, function)
 
 
+def nan_after_any_change(x):
+    return jnp.where(x == jnp.linspace(1, 2, 50), x, jnp.nan)
+
+
+@pytest.mark.parametrize("other", [lambda x: x * jnp.nan, lambda x: x + jnp.inf])
+def test_what_is_not_finite_is_not_called_rounding(other):
+    x = jnp.linspace(1, 2, 50)
+    with pytest.raises(ValueError, match="disagree at result"):
+        agree_with(other(x), function=nan_after_any_change)
+
+
 def test_a_variant_may_differ_where_the_baseline_is_all_rounding():
     x = jnp.linspace(1, 2, 50)
     found = compare(

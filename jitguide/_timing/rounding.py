@@ -42,7 +42,10 @@ class Rounding:
     def explains(self, place: int, a: Any, b: Any) -> bool:
         """Return whether the leaf at `place` of the result moves about as far as `a` is from `b`."""
         a, b = wide(as_numpy(a)), wide(as_numpy(b))
-        explains = place < len(self._reach) and _distance(a, b) <= _FARTHER * self._reach[place]
+        apart = _distance(a, b)
+        explains = (
+            math.isfinite(apart) and place < len(self._reach) and apart <= _FARTHER * self._reach[place]
+        )
         self.explained |= explains
         return explains
 
