@@ -90,6 +90,22 @@ def test_the_search_finds_while_one_types(visit, how):
         expect(page).not_to_have_url(re.compile("learn/shapes"))
 
 
+def test_a_quick_arrow_keeps_its_place(visit):
+    with visit("learn/shapes.html") as page:
+        page.keyboard.press("/")
+        page.keyboard.type("padding")
+        expect(page.locator("dialog a.guide-search-page").first).to_be_visible()
+        page.evaluate("""() => {
+            const input = document.activeElement;
+            input.value = "recompilation";
+            input.dispatchEvent(new Event("input", { bubbles: true }));
+            input.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
+        }""")
+        page.wait_for_timeout(500)  # longer than the list waits for the next letter
+        expect(page.locator("dialog a.guide-search-page").first).to_be_focused(timeout=1000)
+        expect(page.locator("dialog .guide-results")).to_contain_text("recompile", timeout=1000)
+
+
 def test_the_search_page_answers_a_link(visit):
     with visit("search.html?q=UnexpectedTracerError") as page:
         expect(page.locator("a.guide-search-page").first).to_be_visible()

@@ -19,24 +19,32 @@
       document.head.append(made);
     });
   let ready = null;
+  let loaded = false;
   const start = () => {
-    ready ||= ["minisearch.min", "engine", "sections", "results"].reduce(
-      (before, name) => before.then(() => script(name)),
-      Promise.resolve(),
-    );
+    ready ||= ["minisearch.min", "engine", "sections", "results"]
+      .reduce((before, name) => before.then(() => script(name)), Promise.resolve())
+      .then(() => {
+        loaded = true;
+      });
     return ready;
   };
 
+  const show = () => GuideResults.show(input.value.trim(), list, status, 8);
   let waiting = 0;
   input.addEventListener("focus", start);
   input.addEventListener("input", () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => start().then(() => GuideResults.show(input.value.trim(), list, status, 8)), 80);
+    waiting = setTimeout(() => start().then(show), 80);
   });
+  list.addEventListener("pointerdown", () => clearTimeout(waiting)); // what is clicked on stays in its place
   // The arrows go through the results and back to the field.
   dialog.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
+    if (loaded) {
+      clearTimeout(waiting);
+      show(); // what is typed by now: a later list would take the focus away
+    }
     const stops = [input, ...list.querySelectorAll("a.guide-search-page")];
     const next = stops[stops.indexOf(document.activeElement) + step];
     if (next) {

@@ -51,8 +51,10 @@ const GuideResults = (() => {
     return element("li", parts);
   }
 
-  /** Fill the list with the best pages for a query, and say how many there are. */
+  /** Fill the list with the best pages for a query, and say how many there are. A list that shows them stays. */
   function show(query, list, status, most) {
+    if (list.dataset.query === query) return;
+    list.dataset.query = query;
     list.replaceChildren();
     status.textContent = "";
     if (!query) return;
