@@ -78,7 +78,10 @@ PLAIN = re.compile(
     re.MULTILINE,
 )
 # Python's own as well, but it arises in what JAX calls, too.
-CALL = re.compile(r"takes (?:from \d+ to )?\d+ positional arguments? but|missing \d+ required ")
+CALL = re.compile(
+    r"takes (?:from \d+ to )?\d+ positional arguments? but|missing \d+ required "
+    r"|(?<!error was:\nTypeError: )unhashable type: '(?:list|dict|set)'"
+)
 ARGUMENT = re.compile(r"depends on the values? of the arguments? (.+?)\.?$", re.MULTILINE)
 STRING_OR_COMMENT = re.compile(
     r"(?P<prefix>\b[rbfu]{1,2})?(?P<quote>['\"])(?P<inside>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)|\#.*",
