@@ -75,3 +75,60 @@ def test_scan_outside_jit_keeps_the_old_global(monkeypatch):
     jax.clear_caches()
     assert run() == 54.0
     jax.clear_caches()
+
+
+def scaled(x):
+    return x * rate
+
+
+def scaled_in_a_loop(_, x):
+    return x * rate
+
+
+def scaled_once(counted):
+    return counted[0] + 1, counted[1] * rate
+
+
+def below_one(counted):
+    return counted[0] < 1
+
+
+# Each takes a function of this module, whose trace JAX keeps.
+TAKERS = {
+    "scan": lambda x: jax.lax.scan(times_rate, x, None, length=1)[0],
+    "fori_loop": lambda x: jax.lax.fori_loop(0, 1, scaled_in_a_loop, x),
+    "while_loop": lambda x: jax.lax.while_loop(below_one, scaled_once, (0, x))[1],
+    "cond": lambda x: jax.lax.cond(x > 0, scaled, scaled, x),
+    "switch": lambda x: jax.lax.switch(jnp.int32(x), [scaled, scaled, scaled], x),
+    "checkpoint": lambda x: jax.checkpoint(scaled)(x),
+}
+
+
+@pytest.mark.claim(
+    "loop-body-keeps-the-old-global-in-jit",
+    "A function of a module that is handed to `scan`, `fori_loop`, `while_loop`, `cond`, `switch` or `jax.checkpoint` "
+    "in a jitted function keeps the global that it read, after `f.clear_cache()` and in a second jitted function, "
+    "until `jax.clear_caches()`.",
+)
+def test_loop_body_keeps_the_old_global_in_jit(monkeypatch):
+    for taker in TAKERS.values():
+        jax.clear_caches()
+        with monkeypatch.context() as patched:
+            first, second = jax.jit(lambda x, f=taker: f(x)), jax.jit(lambda x, f=taker: -f(x))
+            assert float(first(2.0)) == 2.0
+            patched.setitem(globals(), "rate", 3.0)
+            first.clear_cache()
+            assert (float(first(2.0)), float(second(2.0))) == (2.0, -2.0)
+            jax.clear_caches()
+            assert (float(first(2.0)), float(second(2.0))) == (6.0, -6.0)
+    jax.clear_caches()
+
+
+@pytest.mark.wrong_twin("loop-body-keeps-the-old-global-in-jit")
+def test_wrong_twin_clearing_the_function_clears_its_loop_body(monkeypatch):
+    jax.clear_caches()
+    first = jax.jit(lambda x: TAKERS["scan"](x))
+    assert float(first(2.0)) == 2.0
+    monkeypatch.setitem(globals(), "rate", 3.0)
+    first.clear_cache()
+    assert float(first(2.0)) == 6.0

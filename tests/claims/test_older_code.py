@@ -26,6 +26,30 @@ def test_pjit_warns_and_is_jit():
             pjit(lambda x: x, in_axis_resources=None)
 
 
+NONE = """
+import warnings
+import jax, jax.numpy as jnp, numpy as np
+warnings.simplefilter("ignore")
+from jax.experimental.pjit import pjit
+
+mesh = jax.sharding.Mesh(np.array(jax.devices()), ("data",))
+spec = jax.sharding.PartitionSpec("data")
+x = jax.device_put(jnp.arange(8.0), jax.sharding.NamedSharding(mesh, spec))
+with mesh:
+    by_pjit = pjit(lambda x: x * 2, out_shardings=None)(x)
+    by_jit = jax.jit(lambda x: x * 2, out_shardings=None)(x)
+print(by_pjit.sharding.is_fully_replicated, by_jit.sharding.spec == spec)
+"""
+
+
+@pytest.mark.claim(
+    "none-replicates-in-pjit",
+    "Under `with mesh:`, `out_shardings=None` makes the result of `pjit` replicated, and leaves that of `jax.jit` split.",
+)
+def test_none_replicates_in_pjit(child):
+    assert child(NONE, devices=4).split() == ["True", "True"]
+
+
 @pytest.mark.wrong_twin("pjit-warns-and-is-jit", raises=TypeError)
 def test_wrong_twin_pjit_takes_axis_resources():
     with warnings.catch_warnings():

@@ -1,5 +1,7 @@
 """The forms of `.at[]`: methods, indices, modes and promises."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -182,6 +184,23 @@ def test_dynamic_update_slice_moves_the_window():
 def test_at_set_casts_with_a_warning():
     with pytest.warns(FutureWarning, match="incompatible types"):
         assert jnp.arange(4).at[0].set(1.7).tolist() == [1, 1, 2, 3]
+
+
+@pytest.mark.claim(
+    "at-divide-casts-the-divisor-first",
+    "On an integer array, `.at[].divide(0.5)` divides by 0 and `.at[].power(0.5)` takes the power 0: the number gets the "
+    "dtype of the array first.",
+)
+def test_at_divide_casts_the_divisor_first():
+    x = jnp.full(3, 6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        for run in (lambda f: f(x), lambda f: jax.jit(f)(x)):
+            assert run(lambda x: x.at[1].divide(0.5)).tolist() == [6, jnp.inf, 6]
+            assert run(lambda x: x.at[1].divide(1.5)).tolist() == [6, 6, 6]
+            assert run(lambda x: x.at[1].power(0.5)).tolist() == [6, 1, 6]
+            assert run(lambda x: x.at[1].power(2.5)).tolist() == [6, 36, 6]
+    assert x.astype(float).at[1].divide(0.5).tolist() == [6, 12, 6]
 
 
 @pytest.mark.claim(
