@@ -213,6 +213,8 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
         return True
     if patterns.JAX_WORDS.search(evidence.message) or in_jax_file:
         return False
+    if in_jax and evidence.raised == "AssertionError" and evidence.source and not raises:
+        return evidence.source.startswith("assert")  # JAX asserts, too
     if patterns.PLAIN.search(evidence.message):
         return True
     if in_jax and not raises:

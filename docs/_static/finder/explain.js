@@ -82,8 +82,11 @@ const GuideErrors = (() => {
     const inJaxFile = files.length > 0 && has("IN_JAX", last(files));
     if (has("NAMES_ONLY", evidence.message) && !inJaxFile) return true;
     if (has("JAX_WORDS", evidence.message) || inJaxFile) return false;
+    const raises = evidence.source.startsWith("raise ");
+    if (inJax && evidence.raised === "AssertionError" && evidence.source && !raises)
+      return evidence.source.startsWith("assert"); // JAX asserts, too
     if (has("PLAIN", evidence.message)) return true;
-    const own = !inJax || evidence.source.startsWith("raise ");
+    const own = !inJax || raises;
     return own && (has("CALL", evidence.message) || !rank(evidence).length);
   }
 
