@@ -19,6 +19,23 @@ def test_integers_wrap_around():
 
 
 @pytest.mark.claim(
+    "cumsum-of-small-integers-wraps-around",
+    "`jnp.cumsum` and `jnp.cumprod` of 8- and 16-bit integers keep the type and wrap around; `jnp.sum`, NumPy's `cumsum` and "
+    "`dtype=int` don't.",
+)
+def test_cumsum_of_small_integers_wraps_around():
+    for dtype in ("int8", "uint8", "int16", "uint16"):
+        top = jnp.iinfo(dtype).max
+        x = jnp.full(2, top, dtype)
+        for run in (lambda f: f(x), lambda f: jax.jit(f)(x)):
+            assert run(jnp.cumsum)[1] == np.asarray(2 * top).astype(dtype)
+            assert run(jnp.cumprod)[1] == np.asarray(top * top).astype(dtype)
+            assert (run(jnp.cumsum).dtype, run(jnp.cumprod).dtype) == (dtype, dtype)
+            assert run(lambda x: jnp.cumsum(x, dtype=int))[1] == run(jnp.sum) == 2 * top
+        assert np.cumsum(np.asarray(x))[1] == 2 * top
+
+
+@pytest.mark.claim(
     "division-by-zero-is-silent",
     "Dividing a float by zero, the square root of −1 and the like give `inf` or `nan`, and dividing an integer by zero "
     "with `//` gives an ordinary number, without a warning.",
