@@ -27,7 +27,7 @@ def test_cumsum_of_small_integers_wraps_around():
     for dtype in ("int8", "uint8", "int16", "uint16"):
         top = jnp.iinfo(dtype).max
         x = jnp.full(2, top, dtype)
-        for run in (lambda f: f(x), lambda f: jax.jit(f)(x)):
+        for run in (lambda f, x=x: f(x), lambda f, x=x: jax.jit(f)(x)):
             assert run(jnp.cumsum)[1] == np.asarray(2 * top).astype(dtype)
             assert run(jnp.cumprod)[1] == np.asarray(top * top).astype(dtype)
             assert (run(jnp.cumsum).dtype, run(jnp.cumprod).dtype) == (dtype, dtype)
