@@ -159,10 +159,10 @@ def write(app: Sphinx, failure: Exception | None) -> None:
         return
     pages = (page for page in sorted(app.env.found_docs) if page.rpartition("/")[2] not in _LEFT_OUT)
     found = [_short(row) for page in pages for row in app.env.metadata[page]["guide_rows"]]
-    # What a twelfth of the sections say finds none of them.
+    # What a twentieth of the sections say finds none of them.
     counts = Counter(word for row in found for word in row[5].split())
     for row in found:
-        row[5] = " ".join(word for word in row[5].split() if counts[word] <= max(3, len(found) // 12))
+        row[5] = " ".join(word for word in row[5].split() if counts[word] <= max(3, len(found) // 20))
     target = Path(app.outdir, _SECTIONS)
     target.parent.mkdir(parents=True, exist_ok=True)
     for before, row in zip(found[-2::-1], found[:0:-1], strict=True):
