@@ -77,6 +77,7 @@ ELSEWHERE = {
     "jax-internal",
     "device-in-use",
     "xla-flag-unknown",  # ends the process
+    "callable-with-slots",  # the second call ends the process
     "device-plugin-limits",
     "nccl",
     "pallas-kernel",

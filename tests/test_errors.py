@@ -768,6 +768,7 @@ def test_a_message_of_jax_that_names_a_class_of_pandas_is_not_foreign() -> None:
         ("ModuleNotFoundError: No module named 'jax'", "jax-not-installed"),
         ("/usr/bin/python3: No module named jax", "jax-not-installed"),
         ("ModuleNotFoundError: No module named 'jax.numpy'; 'jax' is not a package", "own-file-called-jax"),
+        ("TypeError: cannot create weak reference to 'numpy.ufunc' object", "callable-with-slots"),
         ("ModuleNotFoundError: No module named 'jaxlib'", "jaxlib-import"),
         ("ModuleNotFoundError: No module named 'jax.config'", "removed-name"),
         ("ModuleNotFoundError: No module named 'jaxtyping'", None),
