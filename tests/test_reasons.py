@@ -118,6 +118,28 @@ def test_a_structure_is_named_by_its_path():
     assert found.argument == "x['a'][1]"
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Train:
+    a: Any
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Eval:
+    a: Any
+
+
+@pytest.mark.parametrize("layer", [TRACE, COMPILE, FAST])
+def test_classes_that_jax_takes_for_equal_are_named_with_what_that_can_do(layer):
+    # `register_dataclass` leaves the class out of the comparison; JAX 0.10 then runs the program of the other one
+    # in some calls, which have no trace.
+    found = reason_for("f", sign([Eval(zeros(3))]), [sign([Train(zeros(3))])], layer)
+    assert (found.kind, found.argument) == ("class", "x[0]")
+    assert found.sentence == "`x[0]` changed class, Train of 1 → Eval of 1"
+    assert "Give each class a static field of its own." in found.advice
+
+
 def test_layers_are_ordered_by_what_they_redo():
     assert reaches("shape", TRACE)
     assert not reaches("committedness", TRACE)

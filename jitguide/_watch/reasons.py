@@ -56,6 +56,12 @@ _KINDS = {
         "{argument} changed structure, {before} → {now}",
         "jit compiles once per structure. Keep the same containers and keys.",
     ),
+    "class": _Kind(
+        "{argument} changed class, {before} → {now}",
+        "jit compiles once per class, but to JAX their trees are equal, and 0.10 may run the program of one for the "
+        "other. Give each class a static field of its own.",
+        _ANY,
+    ),
     "static field": _Kind(
         "{argument} is static in its container and changed, {before} → {now}",
         "static fields are compiled in. Keep to a few values.",

@@ -60,7 +60,7 @@ def reason_for(
     hidden = len(rest) - _MAX_ALSO
     more = [f"{hidden} further {plural('difference', hidden)}"] if hidden > 0 else []
     known = deeper or (layer == FAST and reaches(main.kind, COMPILE))
-    advice = _DONE_BEFORE[layer] if known else main.advice
+    advice = _DONE_BEFORE[layer] if known and main.kind != "class" else main.advice
     return replace(main, advice=advice, also=(*rest[:_MAX_ALSO], *more))
 
 
@@ -164,7 +164,7 @@ def _structures(path: str, old: Any, new: Any) -> Iterator[Reason]:
             if not same_structure(a, b):
                 yield from _structures(path + step(old, i), a, b)
     else:
-        yield reason("tree structure", path, *_nodes(old, new))
+        yield reason("class" if equal(old, new) else "tree structure", path, *_nodes(old, new))
 
 
 def _nodes(old: Any, new: Any) -> tuple[str, str]:
