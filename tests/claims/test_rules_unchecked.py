@@ -16,9 +16,8 @@ clipped.defvjp(lambda x, limit: (x, limit), lambda limit, g: (jnp.clip(g, -limit
 
 @pytest.mark.claim(
     "backward-rule-may-return-another-dtype",
-    "A backward rule that returns a `float32` gradient for a `bfloat16` argument raises no error of its own: "
-    "the gradient comes back as `float32`, or a later operation raises `TypeError`, such as `lax.mul requires "
-    "arguments to have the same dtypes`.",
+    "A backward rule may return a `float32` gradient for a `bfloat16` argument: the gradient comes back as "
+    "`float32`, or a later operation raises `TypeError`, such as `lax.mul requires arguments to have the same dtypes`.",
 )
 def test_backward_rule_may_return_another_dtype():
     limit, x = jnp.float32(0.1), jnp.ones(3, "bfloat16")
@@ -35,8 +34,8 @@ def test_wrong_twin_the_gradient_has_the_dtype_of_the_argument():
 
 @pytest.mark.claim(
     "holomorphic-is-not-checked",
-    "`jax.grad(jnp.conj, holomorphic=True)` returns 1, although `conj` has no derivative: JAX checks the dtypes only, "
-    "and refuses a real argument.",
+    "`jax.grad(jnp.conj, holomorphic=True)` returns 1, although `conj` isn't differentiable; a holomorphic function of a "
+    "real argument raises `TypeError`.",
 )
 def test_holomorphic_is_not_checked():
     assert jax.grad(jnp.conj, holomorphic=True)(1 + 2j) == 1
