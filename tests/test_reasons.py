@@ -137,7 +137,7 @@ def test_classes_that_jax_takes_for_equal_are_named_with_what_that_can_do(layer)
     found = reason_for("f", sign([Eval(zeros(3))]), [sign([Train(zeros(3))])], layer)
     assert (found.kind, found.argument) == ("class", "x[0]")
     assert found.sentence == "`x[0]` changed class, Train of 1 → Eval of 1"
-    assert "Give each class a static field of its own." in found.advice
+    assert "Give each class a static field with a value of its own." in found.advice
 
 
 def test_layers_are_ordered_by_what_they_redo():

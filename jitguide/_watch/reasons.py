@@ -59,7 +59,7 @@ _KINDS = {
     "class": _Kind(
         "{argument} changed class, {before} → {now}",
         "jit compiles once per class, but to JAX their trees are equal, and 0.10 may run the program of one for the "
-        "other. Give each class a static field of its own.",
+        "other. Give each class a static field with a value of its own.",
         _ANY,
     ),
     "static field": _Kind(
