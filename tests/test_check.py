@@ -956,6 +956,15 @@ BAD = {
         "argument `x` is 'abc' of type str, which isn't an array, a number or a tree of them. Pass an array, or make "
         "it static with `static_argnames='x'`.",
     ),
+    "another byte order": (
+        (jax.jit(plain), np.arange(3, dtype=">f4")),
+        "of type ndarray, which JAX refuses in a first call, and may misread in a later one. Convert it before the "
+        "call: `x.astype('float32')`.",
+    ),
+    "a mask": (
+        (jax.jit(plain), np.ma.masked_array([1.0, 2.0], [False, True])),
+        "Convert it before the call: `x.filled(0)`.",
+    ),
     "no array, and no name": ((jax.jit(lambda x, /: x), "abc"), "make it static with `static_argnums=0`."),
 }
 

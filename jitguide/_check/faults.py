@@ -109,8 +109,9 @@ def disagreement(jitted: Any, plain: Any, rounding: Rounding) -> Iterator[Findin
                 f"up to {significant(float(difference))} at a largest value of {significant(float(largest))}"
             )
         advice = (
-            "Most often the body is impure, reads a global that has changed, or indexes out of range; an "
-            "unstable computation can also amplify rounding. Compare parts of it with `jax.disable_jit`."
+            "Most often the body is impure, reads a global that has changed, or indexes out of range; an unstable "
+            "computation can also amplify rounding, and XLA may merge two divisions into one by a product that "
+            "overflows. Compare parts of it with `jax.disable_jit`."
         )
         if a.dtype != b.dtype:  # NumPy and Python compute in 64 bits
             how += f" in {a.dtype} and {b.dtype}"

@@ -4,6 +4,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from jitguide._callables import parameters_of, require_jitted
 from jitguide._check import rules
 from jitguide._jax import at_top_level, jit_options
@@ -62,9 +64,23 @@ def signature(
     signature = signature_of(fn, args, kwargs)
     for argument in signature.arguments.values():
         if argument.static and not argument.declared and jit_options(fn) is not None:
+            option = rules.option("static", fn, signature, argument.name)
+            why = "isn't an array, a number or a tree of them"
+            remedy = f"Pass an array, or make it static with `{option}`."
+            if conversion := _conversion(argument.value):
+                why = "JAX refuses in a first call, and may misread in a later one"
+                remedy = f"Convert it before the call: `{argument.name}.{conversion}`."
             raise TypeError(
                 f"check(fn, ...) cannot trace `{name}`: argument `{argument.name}` is {show(argument.value)} "
-                f"of type {type(argument.value).__name__}, which isn't an array, a number or a tree of them. Pass "
-                f"an array, or make it static with `{rules.option('static', fn, signature, argument.name)}`."
+                f"of type {type(argument.value).__name__}, which {why}. {remedy}"
             )
     return signature
+
+
+def _conversion(value: Any) -> str:
+    """Return how to convert an array of NumPy with a mask or another byte order; empty for other values."""
+    if isinstance(value, np.ma.MaskedArray):
+        return "filled(0)"
+    if isinstance(value, np.ndarray) and not value.dtype.isnative:
+        return f"astype({value.dtype.newbyteorder('=').name!r})"
+    return ""
