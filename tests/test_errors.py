@@ -755,6 +755,14 @@ def test_a_class_that_a_text_only_mentions_is_no_error() -> None:
     assert explain("jax.errors.UnexpectedTracerError: a new message").key == "leaked-tracer"
 
 
+def test_a_wrong_keyword_is_the_users_unless_jax_handed_it_on() -> None:
+    text = 'Traceback (most recent call last):\n  File "/home/me/train.py", line 9, in <module>\n    step(x, lr=1)\n'
+    message = "TypeError: step() got an unexpected keyword argument 'lr'"
+    handed_on = '  File "/venv/site-packages/jax/_src/linear_util.py", line 9, in call\n'
+    assert explain(text + message).foreign
+    assert explain(text + handed_on + message).key == "missing-argument"
+
+
 def test_a_message_of_jax_that_names_a_class_of_pandas_is_not_foreign() -> None:
     text = (
         "TypeError: Argument '0    1.0' of type <class 'pandas.core.series.Series'> is not a valid JAX type."

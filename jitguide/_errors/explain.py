@@ -19,6 +19,7 @@ from jitguide._text import ANSI, clean, place, shortened
 # A pattern makes a candidate; class and source line rank them. The class weighs more: two classes may share a message,
 # and a line is only a hint. An entry that asks for a line which is not there ranks below the general one.
 _CLASS_WEIGHT, _SOURCE_WEIGHT, _SOURCE_MISSING = 4, 2, -1
+_ANY_CALL = "missing-argument"  # an entry on what Python says of calls, of whatever they call
 _MAX_OTHERS = 4  # more alternatives than a user reads
 
 _compiled = functools.cache(re.compile)  # more patterns than the cache of `re` holds
@@ -221,7 +222,8 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
         return False
     if patterns.CALL.search(evidence.message):
         return True
-    return not rank(evidence) and (raises or not where(evidence.message))
+    of_jax = [entry for entry in rank(evidence) if entry.key != _ANY_CALL]
+    return not of_jax and (raises or not where(evidence.message))
 
 
 def _code_only(source: str) -> str:

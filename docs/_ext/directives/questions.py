@@ -13,6 +13,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
@@ -66,6 +67,12 @@ def load(path: Path = _DATA) -> list[Question]:
     """Return all questions, in the order of the topics."""
     rows = json.loads(path.read_text("utf-8"))
     found = [Question(row["id"], row["topic"], row["question"], tuple(row["places"])) for row in rows]
+    for question in found:
+        if question.topic not in TOPICS:
+            topics = ", ".join(TOPICS)
+            raise ExtensionError(
+                f"{path.name}: {question.id} has the topic {question.topic!r}. Use one of {topics}."
+            )
     return sorted(found, key=lambda question: list(TOPICS).index(question.topic))
 
 

@@ -7,6 +7,7 @@ const GuideErrors = (() => {
   const SOURCE = 2;
   const MISSING = -1;
   const OTHERS = 4;
+  const ANY_CALL = "missing-argument";
   const [HEAD, TAIL] = [10_000, 40_000];
   let entries = [];
   let re = {};
@@ -87,7 +88,7 @@ const GuideErrors = (() => {
       return evidence.source.startsWith("assert"); // JAX asserts, too
     if (has("PLAIN", evidence.message)) return true;
     const own = !inJax || raises;
-    return own && (has("CALL", evidence.message) || !rank(evidence).length);
+    return own && (has("CALL", evidence.message) || !rank(evidence).some((entry) => entry.key !== ANY_CALL));
   }
 
   function part(text) {
