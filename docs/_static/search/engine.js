@@ -53,6 +53,7 @@ const GuideSearch = (() => {
     ],
     [/\b(each|every) (step|iteration|epoch|batch|time)\b/gi, "every call"],
     [/\bcompil(es|ing|ed) (on |at |in |with )?(each|every)\b/gi, "recompiles every"],
+    [/<class 'jax[\w.]*'>/g, ""], // messages name the class of a tracer or an array, which is on many pages
   ];
 
   // Lists of everything mention everything: they come after the pages that explain one thing.
