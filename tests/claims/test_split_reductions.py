@@ -92,3 +92,89 @@ def test_wrong_twin_the_gradient_does_not_depend_on_the_mesh(child):
 )
 def test_convolve_of_two_split_signals_counts_an_unused_mesh_axis(child):
     assert json.loads(child(START + SIGNALS, devices=4)) == pytest.approx([2, 1], rel=1e-3)
+
+
+INNER = """
+mesh = Mesh(devices, ("rows",))
+x = jnp.arange(8.0)
+
+def loss(w, x):
+    return jnp.sin(lax.psum((w * x).sum(), "rows") / 30)
+
+right = jax.grad(lambda w: jnp.sin((w * x).sum() / 30))(1.0)
+
+def ratios(check):
+    specs = {"mesh": mesh, "in_specs": (P(), P("rows")), "out_specs": P(), "check_vma": check}
+    inside = jax.shard_map(jax.grad(loss), **specs)(1.0, x)
+    outside = jax.grad(jax.shard_map(loss, **specs))(1.0, x)
+    return [float(inside / right), float(outside / right)]
+
+print(json.dumps([ratios(True), ratios(False)]))
+"""
+
+BYTES = """
+mesh = Mesh(devices, ("rows",))
+x = np.full(4, 100, np.int8)
+
+def over_devices(f):
+    return jax.shard_map(f, mesh=mesh, in_specs=P("rows"), out_specs=P())(x).item()
+
+found = [over_devices(lambda x: lax.pmean(x, "rows")), over_devices(lambda x: lax.psum(x, "rows"))]
+found += [over_devices(lambda x: lax.pmean(x.astype(float), "rows")), jnp.mean(x).item(), jnp.sum(x).item()]
+print(json.dumps(found))
+"""
+
+SHARED = """
+split = NamedSharding(Mesh(devices, ("rows",)), P("rows"))
+
+def becomes(convert):
+    raw = np.empty(4 * 1000 + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    source = raw[start : start + 4 * 1000].view(np.float32)
+    source[:] = 1
+    converted = jax.block_until_ready(convert(source))
+    source[:] = 99
+    return float(np.asarray(converted)[0])
+
+ways = [
+    lambda a: jax.make_array_from_process_local_data(split, a),
+    lambda a: jax.make_array_from_callback(a.shape, split, lambda index: a[index]),
+    lambda a: jax.make_array_from_process_local_data(split, a.copy()),
+]
+print(json.dumps([becomes(way) for way in ways]))
+"""
+
+
+@pytest.mark.claim(
+    "inner-gradient-without-check-vma-misses-the-other-devices",
+    "In a `shard_map` with `check_vma=False`, the gradient, taken inside, of a loss that ends in `psum` is wrong; with "
+    "`check_vma=True`, or taken of the whole `shard_map`, it is right.",
+)
+def test_inner_gradient_without_check_vma_misses_the_other_devices(child):
+    checked, unchecked = json.loads(child(START + INNER, devices=4))
+    assert checked == pytest.approx([1, 1], rel=1e-5)
+    assert unchecked[0] < 0.5
+    assert unchecked[1] == pytest.approx(1, rel=1e-5)
+
+
+@pytest.mark.claim(
+    "mean-of-small-integers-over-devices-wraps-around",
+    "`pmean` and `psum` of `int8` numbers on four devices wrap around, where `jnp.mean` and `jnp.sum` give 100 and 400; "
+    "of floats, `pmean` is right.",
+)
+def test_mean_of_small_integers_over_devices_wraps_around(child):
+    mean, total, of_floats, *right = json.loads(child(START + BYTES, devices=4))
+    assert mean != 100
+    assert total == 400 - 512
+    assert of_floats == right[0] == 100
+    assert right[1] == 400
+
+
+@pytest.mark.platform("cpu")
+@pytest.mark.claim(
+    "array-of-local-data-shares-numpy-memory",
+    "On a CPU, arrays that `make_array_from_process_local_data` and `make_array_from_callback` build from aligned NumPy "
+    "memory change with it; those of a copy don't.",
+)
+def test_array_of_local_data_shares_numpy_memory(child):
+    assert json.loads(child(START + SHARED, devices=4)) == [99, 99, 1]

@@ -48,7 +48,7 @@ def data(pages: list[dict[str, str]], homes: dict[str, str]) -> dict[str, Any]:
     `homes` names, for the key of each entry, the page that shows it; where none does, it is the page about it.
     """
     from jitguide import _text  # imports JAX, which a build without changes does not need
-    from jitguide._errors import patterns
+    from jitguide._errors import names, patterns
     from jitguide._errors.entries import catalogue
 
     compiled = {
@@ -73,7 +73,7 @@ def data(pages: list[dict[str, str]], homes: dict[str, str]) -> dict[str, Any]:
         for entry in catalogue()
     ]
     expressions = {name: [javascript(p.pattern), _flags(p)] for name, p in compiled.items()}
-    return {"expressions": expressions, "entries": entries, "pages": pages}
+    return {"expressions": expressions, "entries": entries, "pages": pages, "names": names.public()}
 
 
 def javascript(pattern: str) -> str:

@@ -8,10 +8,12 @@ const GuideErrors = (() => {
   const MISSING = -1;
   const OTHERS = 4;
   const ANY_CALL = "missing-argument";
+  const [REMOVED, TOO_OLD] = ["removed-name", "jax-too-old"];
   const [HEAD, TAIL] = [10_000, 40_000];
   let entries = [];
   let re = {};
   let pages = [];
+  let names = {};
 
   const compile = ([pattern, flags]) => new RegExp(pattern, flags);
   const all = (name, text) => [...text.matchAll(re[name])];
@@ -19,7 +21,7 @@ const GuideErrors = (() => {
   const last = (list) => list[list.length - 1];
   const component = (name) => name.slice(name.lastIndexOf(".") + 1);
 
-  /** Take the catalogue, the expressions of the package, and the pages that answer symptoms. */
+  /** Take the catalogue, the expressions of the package, the names of JAX, and the pages that answer symptoms. */
   function load(data) {
     re = Object.fromEntries(Object.entries(data.expressions).map(([name, given]) => [name, compile(given)]));
     entries = data.entries.map((entry) => ({
@@ -28,6 +30,7 @@ const GuideErrors = (() => {
       source: entry.source.map((p) => new RegExp(p, "m")),
     }));
     pages = data.pages;
+    names = data.names;
   }
 
   function clean(text) {
@@ -70,7 +73,18 @@ const GuideErrors = (() => {
 
   function rank(evidence) {
     const scored = entries.map((entry) => [score(entry, evidence), entry]).filter(([value]) => value !== null);
-    return scored.sort((a, b) => b[0] - a[0]).map(([, entry]) => entry);
+    const ranked = scored.sort((a, b) => b[0] - a[0]).map(([, entry]) => entry);
+    if (ranked[0]?.key !== REMOVED || !exists(evidence.message)) return ranked;
+    const newer = entries.filter((entry) => entry.key === TOO_OLD);
+    return [...newer, ...ranked.filter((entry) => !newer.includes(entry))];
+  }
+
+  /** Return whether a message misses a name of JAX that the JAX of this page has. */
+  function exists(message) {
+    return all("MISSING_NAME", message).some(({ groups: g }) => {
+      const found = names[g.module || g.owner || g.source];
+      return found && (g.module || found.includes(g.attribute || g.name));
+    });
   }
 
   function isForeign(evidence, files, inJax) {
@@ -80,13 +94,14 @@ const GuideErrors = (() => {
     // Another library may speak of "JAX", and JAX of its classes: `pandas.core.series.Series`.
     if (inOtherFile && !evidence.message.includes("jax")) return true;
     if (has("OTHER_LIBRARY", evidence.message) && !/jax/i.test(evidence.message)) return true;
-    const inJaxFile = files.length > 0 && has("IN_JAX", last(files));
+    const inJaxFile = files.length > 0 && (has("IN_JAX", last(files)) || has("OF_PALLAS", files.join("\n")));
     if (has("NAMES_ONLY", evidence.message) && !inJaxFile) return true;
     if (has("JAX_WORDS", evidence.message) || inJaxFile) return false;
     const raises = evidence.source.startsWith("raise ");
     if (inJax && evidence.raised === "AssertionError" && evidence.source && !raises)
       return evidence.source.startsWith("assert"); // JAX asserts, too
     if (has("PLAIN", evidence.message)) return true;
+    if (has("NUMPY", evidence.message)) return !(inJax && has("JAX_LINE", evidence.source));
     const own = !inJax || raises;
     return own && (has("CALL", evidence.message) || !rank(evidence).some((entry) => entry.key !== ANY_CALL));
   }
@@ -102,7 +117,8 @@ const GuideErrors = (() => {
     let classes = new Set(raises.map((m) => component(m[1])));
     if (message.includes("`bool` function")) classes = new Set(["TracerBoolConversionError"]);
     const found = { classes, message: clean(message), source: codeOnly(codes.join("\n")), raised: component(name) };
-    const inJax = has("OF_JAX", name) || text.includes("JAX has removed its internal frames");
+    const inJax =
+      has("OF_JAX", name) || has("JAX_WARNING", text) || text.includes("JAX has removed its internal frames");
     const files = frames.map((m) => m.groups.file);
     return { ...found, message: clean(text), foreign: isForeign(found, files, inJax) };
   }
@@ -115,6 +131,7 @@ const GuideErrors = (() => {
       .split(re.CHAINED)
       .map((one) => part(last(one.split(re.TRACEBACK))))
       .reverse();
+    if (!found[0].raised) return [part(text)]; // the end of a log, or a traceback that was cut
     return found[0].foreign ? found : [...found, part(text)];
   }
 
