@@ -60,6 +60,7 @@ ELSEWHERE = {
     "jaxlib-version",
     "own-file-called-jax",
     "jax-not-installed",
+    "package-that-jax-needs",
     "cudnn",
     "compiler-crash",
     "process-missing",
@@ -175,6 +176,9 @@ assert jnp.isnan(jnp.take(jnp.ones(3), 10))
 assert jnp.take(jnp.arange(3), 10) == -(2**31) and jnp.take(jnp.ones(3, "uint8"), 10) == 255
 f = jax.jit(lambda x, i: (x[i], x[i.astype(int)]))
 assert f(jnp.arange(1000), jnp.int8(-1)) == (0, 999)
+""",
+    "numpy-array-for-jax-array": """
+assert type(jax.device_get(jnp.ones(3))) is type(np.asarray(jnp.ones(3))) is np.ndarray
 """,
     "donation-not-usable": """
 a = jnp.ones(4)

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from jitguide import Explanation, expect_error, explain
-from jitguide._errors import entries, frames
+from jitguide._errors import entries, frames, names
 from jitguide._errors.entries import catalogue
 from jitguide._text import clean, first_sentence, jax_link
 
@@ -334,7 +335,7 @@ def test_errors_of_python_and_numpy_in_a_program_that_uses_jax_stay_unknown() ->
         jax.lax.scan(body, (1.0, 2.0), jnp.ones(3))
     assert not explain(caught.value).found
     with pytest.raises(ValueError, match="inhomogeneous") as ragged:
-        jnp.array([[1, 2], [3]])
+        np.array([[1, 2], [3]])
     assert not explain(ragged.value).found
 
 
@@ -784,3 +785,139 @@ def test_a_message_of_jax_that_names_a_class_of_pandas_is_not_foreign() -> None:
 )
 def test_a_missing_module_is_told_from_its_neighbours(text, key):
     assert explain(text).key == key
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("AttributeError: module 'jax.sharding' has no attribute 'AxisType'", "jax-too-old"),
+        ("AttributeError: module 'jax.tree' has no attribute 'map_with_path'", "jax-too-old"),
+        ("ImportError: cannot import name 'key' from 'jax.random' (/x/jax/random.py)", "jax-too-old"),
+        ("ModuleNotFoundError: No module named 'jax.numpy.linalg'", "jax-too-old"),
+        ("AttributeError: module 'jax.random' has no attribute 'KeyArray'", "removed-name"),
+        ("AttributeError: module 'jax' has no attribute '_src'", "removed-name"),
+        ("ModuleNotFoundError: No module named 'jax.config'", "removed-name"),
+        ("AttributeError: module 'jax.experimental' has no attribute 'transfer'", "submodule-not-imported"),
+        ("ImportError: cannot import name 'tree_multimap' from 'jax.tree_util'", "removed-name"),
+    ],
+)
+def test_a_name_that_this_jax_has_was_missed_by_an_older_one(text: str, key: str) -> None:
+    assert explain(text).key == key
+
+
+def test_the_public_names_of_jax_are_those_that_it_has() -> None:
+    public = names.public()
+    assert "key" in public["jax.random"]
+    assert "norm" in public["jax.numpy.linalg"]
+    assert "numpy" in public["jax"]
+    assert "KeyArray" not in public["jax.random"]
+    assert all(module.startswith("jax") and module.count(".") <= 2 for module in public)
+
+
+PLAIN_PROGRAMS = {
+    "matmul": lambda x: x * (np.ones((3, 4)) @ np.ones((3, 4))),
+    "dot": lambda x: x * np.dot(np.ones((3, 4)), np.ones((3, 4))),
+    "concatenate": lambda x: x * np.concatenate([np.ones((3, 4)), np.ones((3, 5))]),
+    "reshape": lambda x: x * np.ones(3).reshape(2, 2),
+    "add": lambda x: x * (np.ones(3) + np.ones(4)),
+    "ragged": lambda x: x * np.array([[1, 2], [3]]),
+    "dtype": lambda x: x * np.ones(3).astype("foo"),
+    "text": lambda x: "layer" + 1,  # type: ignore[operator]
+    "none": lambda x: None + 1,  # type: ignore[operator]
+    "order": lambda x: "a" < 1,  # type: ignore[operator]
+}
+
+
+@pytest.mark.parametrize("name", PLAIN_PROGRAMS)
+def test_an_error_of_numpy_or_python_in_a_jitted_function_is_yours(name: str) -> None:
+    error = raised_by(jax.jit(PLAIN_PROGRAMS[name]), 1.0)
+    for given in (error, "".join(traceback.format_exception(error))):
+        found = explain(given)
+        assert found.foreign
+        first = f"This is not an error of JAX: it is your `{type(error).__name__}` in test_errors.py:"
+        assert repr(found).startswith(first)
+
+
+def test_an_error_of_numpy_in_a_line_that_passes_it_to_jax_is_yours() -> None:
+    targets = (np.ones(3), np.ones(4))
+    error = raised_by(lambda: jnp.mean(targets[0] - targets[1]))
+    for given in (error, "".join(traceback.format_exception(error))):
+        assert explain(given).foreign
+
+
+@pytest.mark.parametrize(
+    ("call", "key"),
+    [
+        (lambda: jax.jit(lambda x: np.concatenate([x, x]))(jnp.ones(2)), "numpy-function-on-tracer"),
+        (lambda: jnp.array([[1, 2], [3]]), "ragged-list"),
+        (lambda: jax.jit(lambda x: x + jnp.array([[1, 2], [3]]))(1), "ragged-list"),
+        (lambda: jnp.ones(3, "foo"), "unknown-choice"),
+        (lambda: jax.lax.conv(jnp.ones((2, 2)), jnp.ones((2, 2)), (1, 1), "SAME"), "convolution-shapes"),
+    ],
+)
+def test_what_numpy_raises_for_jax_stays_of_jax(call, key: str) -> None:
+    error = raised_by(call)
+    for given in (error, "".join(traceback.format_exception(error))):
+        assert explain(given).key == key
+
+
+IN_JAX_FILE = '  File "/x/site-packages/jax/_src/dtypes.py", line 33, in <module>\n    use(package)\n'
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "AttributeError: module 'ml_dtypes' has no attribute 'float4_e2m1fn'",
+        "AttributeError: module 'scipy.linalg' has no attribute 'tril'",
+        "ModuleNotFoundError: No module named 'opt_einsum'",
+        "ImportError: cannot import name 'trapezoid' from 'numpy'",
+    ],
+)
+def test_a_package_that_jax_imports_is_told_from_one_that_you_import(message: str) -> None:
+    assert explain(IN_JAX_FILE + message).key == "package-that-jax-needs"
+    assert explain(IN_JAX_FILE.replace("jax/_src", "flax") + message).foreign
+    assert explain(message).foreign
+
+
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [
+        ("flax.errors.ScopeParamShapeError", "flax"),
+        ("torch.cuda.OutOfMemoryError", "torch"),
+        ("onnxruntime.capi.onnxruntime_pybind11_state.RuntimeException", "onnxruntime"),
+        ("json.decoder.JSONDecodeError", ""),
+        ("__main__.DataError", ""),
+    ],
+)
+def test_a_dotted_class_names_its_library(name: str, library: str) -> None:
+    found = explain(f"{name}: the batch is empty")
+    assert (found.foreign, found.where) == (True, library)
+    assert ("probably" in repr(found)) is (not library)
+
+
+def test_a_foreign_error_keeps_eighty_columns() -> None:
+    line = "    loss = " + " + ".join(f"weights[{i}] * terms[{i}]" for i in range(12))
+    text = f'Traceback (most recent call last):\n  File "/home/me/train.py", line 7, in step\n{line}\n'
+    for error in ("KeyError: 'a'", "OperatorNotAllowedInTheGraphOfTheOtherLibraryError: no"):
+        for given in (text + error, error):
+            assert max(map(len, repr(explain(given)).splitlines())) <= 80
+
+
+def test_a_text_without_an_error_at_its_end_is_read_as_a_whole() -> None:
+    text = (
+        "    * 1 x AttributeError: jax.interpreters.xla.abstractify was removed in JAX v0.7.0.\n"
+        "        | Traceback (most recent call last):\n"
+        '        |   File "/venv/bin/voir", line 10, in <module>\n'
+    )
+    assert explain(text).key == "removed-name"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "F external/org_tensorflow/tensorflow/stream_executor/cuda/cuda_fft.cc:439] failed to initialize plan",
+        "/x/site-packages/jax/_src/cloud_tpu_init.py:84: UserWarning: Transparent hugepages are not enabled.",
+    ],
+)
+def test_a_text_with_a_file_of_jax_is_not_called_foreign(text: str) -> None:
+    assert not explain(text).foreign

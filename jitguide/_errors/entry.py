@@ -81,19 +81,7 @@ class Explanation(_display.AsData):
     def _text(self, fit: Callable[[str, int], str]) -> str:
         own = {"Yours": self.line, "Needs": self.argument and f"the value of {self.argument}"}
         if self.foreign:
-            what = f"it is your `{self.error}`" if self.error else "it names nothing of JAX"
-            if self.where:
-                what = f"`{self.where}` raised the `{self.error}`"
-            at, _, source = self.line.partition(": ")
-            # Without its line, the message of an error is all there is.
-            sure = "" if at or not self.error else "probably "
-            first = f"This is {sure}not an error of JAX: {what}{at and f' in {at}'}."
-            if not self.error:
-                first += "\nPaste the message of an error or its traceback. For a symptom in words, see\n"
-                first += f"{_address('howto/index')}."
-            if sure and self.error in _SHARED:
-                first += "\nIf JAX raised it, paste the whole traceback: its last file tells."
-            return f"{first}\n    {source}" if source else first
+            return self._not_of_jax(fit)
         rows = {"Error": self.error or "none is raised", **own, "Cause": _quoted(self.cause)}
         if not self.found:
             has = self.where and f"{self.where} has this message."
@@ -106,6 +94,22 @@ class Explanation(_display.AsData):
         lines += [f"Cost:   {fit(_quoted(self.cost), 8)}", f"Page:   {_address(self.page)}"]
         seen = [f"See also: {', '.join(self.others)}"] if self.others else []
         return "\n".join([fit(f"{self.title}  [{self.key}]", 2), *lines, *(fit(line, 2) for line in seen)])
+
+    def _not_of_jax(self, fit: Callable[[str, int], str]) -> str:
+        if not self.error:
+            return (
+                "This is not an error of JAX: it names nothing of JAX.\n"
+                "Paste the message of an error or its traceback. For a symptom in words, see\n"
+                f"{_address('howto/index')}."
+            )
+        what = f"`{self.where}` raised the" if self.where else "it is your"
+        at, _, source = self.line.partition(": ")
+        # Without its line, the message of an error is all there is.
+        sure = "" if at or self.where else "probably "
+        lines = [fit(f"This is {sure}not an error of JAX: {what} `{self.error}`{at and f' in {at}'}.", 0)]
+        if sure and self.error in _SHARED:
+            lines.append("If JAX raised it, paste the whole traceback: its last file tells.")
+        return "\n".join([*lines, *([f"    {fit(source, 4)}"] if source else [])])
 
     def _repr_html_(self) -> str:
         return _display.panel(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jitguide._errors import patterns
+from jitguide._errors import names, patterns
 from jitguide._errors.entries import catalogue
 from jitguide._errors.entry import Entry, Explanation
 from jitguide._errors.frames import user_line
@@ -19,9 +20,11 @@ from jitguide._text import ANSI, clean, place, shortened
 # A pattern makes a candidate; class and source line rank them. The class weighs more: two classes may share a message,
 # and a line is only a hint. An entry that asks for a line which is not there ranks below the general one.
 _CLASS_WEIGHT, _SOURCE_WEIGHT, _SOURCE_MISSING = 4, 2, -1
-_ANY_CALL = "missing-argument"  # an entry on what Python says of calls, of whatever they call
+_ANY_CALL = "missing-argument"  # Python raises it for a wrong call of any function
+_REMOVED, _TOO_OLD = "removed-name", "jax-too-old"  # a name that the running JAX has was not removed
 _MAX_OTHERS = 4  # more alternatives than a user reads
 
+_REMOVED_FRAMES = "JAX has removed its internal frames"  # its note about a traceback
 _compiled = functools.cache(re.compile)  # more patterns than the cache of `re` holds
 
 
@@ -81,8 +84,8 @@ def explain(error_or_text: BaseException | str) -> Explanation:
     if not ranked:
         about["where"] = last.library if last.foreign else where(last.said)
         return Explanation(found=False, foreign=last.foreign, error=last.raised or None, **about)
-    names = ("key", "title", "error", "cause", "example", "fix", "cost", "page")
-    about |= {name: getattr(ranked[0], name) for name in names}
+    shown = ("key", "title", "error", "cause", "example", "fix", "cost", "page")
+    about |= {name: getattr(ranked[0], name) for name in shown}
     return Explanation(found=True, others=tuple(e.key for e in ranked[1 : 1 + _MAX_OTHERS]), **about)
 
 
@@ -98,7 +101,11 @@ def rank(evidence: _Evidence) -> list[Entry]:
     """Return the entries that match `evidence`, best first."""
     texts = {evidence.message, " ".join(evidence.message.split())}  # also without the breaks of a box
     scored = [(score, e) for e in catalogue() if (score := _score(e, evidence, texts)) is not None]
-    return [entry for _, entry in sorted(scored, key=lambda item: -item[0])]  # equal ones stay in order
+    ranked = [entry for _, entry in sorted(scored, key=lambda item: -item[0])]  # equal ones stay in order
+    if ranked and ranked[0].key == _REMOVED and names.exists(evidence.message):
+        newer = [entry for entry in catalogue() if entry.key == _TOO_OLD]
+        return newer + [entry for entry in ranked if entry not in newer]
+    return ranked
 
 
 def _score(entry: Entry, evidence: _Evidence, texts: set[str]) -> float | None:
@@ -145,7 +152,7 @@ def _from_exception(error: BaseException) -> _Evidence:
         f"{line.file}:{line.number}: {line.text}" if line else "",
     )
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    in_jax = bool(patterns.OF_JAX.match(kind.__module__)) or "JAX has removed its internal frames" in notes
+    in_jax = bool(patterns.OF_JAX.match(kind.__module__)) or _REMOVED_FRAMES in notes
     foreign = _is_foreign(raised, files, in_jax)
     return replace(raised, said=raised.message, foreign=foreign, library=_package(files))
 
@@ -157,6 +164,8 @@ def _from_text(text: str) -> list[_Evidence]:
     text = patterns.BOX.sub(" ", text)
     parts = [patterns.TRACEBACK.split(part)[-1] for part in patterns.CHAINED.split(text)]
     found = [_from_part(part) for part in reversed(parts)]
+    if not found[0].raised:  # the end of a log, or a traceback that was cut
+        return [_from_part(text)]
     return found if found[0].foreign else [*found, _from_part(text)]
 
 
@@ -183,15 +192,21 @@ def _from_part(text: str) -> _Evidence:
         name.rpartition(".")[2],
         places[-1] if places else codes[-1] if codes else "",
     )
-    in_jax = bool(patterns.OF_JAX.match(name)) or "JAX has removed its internal frames" in text
+    in_jax = bool(patterns.OF_JAX.match(name) or patterns.JAX_WARNING.search(text)) or _REMOVED_FRAMES in text
     files = [m["file"] for m in frames]
-    foreign, library = _is_foreign(found, files, in_jax), _package(files)
+    foreign, library = _is_foreign(found, files, in_jax), _package(files) or _package_of_class(name)
     return replace(found, message=clean(text), said=found.message, foreign=foreign, library=library)
 
 
 def _package(files: list[str]) -> str:
     """Return the package of the last file of a traceback, or "" if that is yours, JAX's or Python's."""
     return "".join(patterns.PACKAGE.findall(files[-1])[-1:]) if files else ""
+
+
+def _package_of_class(name: str) -> str:
+    """Return the package that a class with a dotted name is of, or "" if that is yours, JAX's or Python's."""
+    package, dot, _ = name.partition(".")
+    return package if dot and package not in {"__main__", "jax", "jaxlib", *sys.stdlib_module_names} else ""
 
 
 def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
@@ -203,14 +218,15 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
         return True
     if patterns.OTHER_LIBRARY.search(evidence.message) and "jax" not in evidence.message.lower():
         return True
-    in_jax_file = any(map(patterns.IN_JAX.search, files[-1:]))
+    in_jax_file = bool(
+        files and (patterns.IN_JAX.search(files[-1]) or patterns.OF_PALLAS.search("\n".join(files)))
+    )
     if patterns.NAMES_ONLY.search(evidence.message) and not in_jax_file:
         return True
     raises = evidence.source.startswith("raise ")  # your error may pass through JAX
     yours = files and not any(pattern.search(files[-1]) for pattern in (patterns.IN_LIBRARY, patterns.IN_JAX))
-    if (patterns.MISSING.search(evidence.message) or _package(files) or (yours and raises)) and not rank(
-        evidence
-    ):
+    unlike_jax = patterns.MISSING.search(evidence.message) or _package(files) or (yours and raises)
+    if unlike_jax and not in_jax_file and not rank(evidence):
         return True
     if patterns.JAX_WORDS.search(evidence.message) or in_jax_file:
         return False
@@ -218,6 +234,8 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
         return evidence.source.startswith("assert")  # JAX asserts, too
     if patterns.PLAIN.search(evidence.message):
         return True
+    if patterns.NUMPY.search(evidence.message):
+        return not (in_jax and patterns.JAX_LINE.search(evidence.source))
     if in_jax and not raises:
         return False
     if patterns.CALL.search(evidence.message):

@@ -5,7 +5,7 @@ import re
 import jax
 
 RAISED = re.compile(  # not what a message quotes after "The error was:"
-    r"(?<!was:\n)^(?:E\s+|FAILED \S+ - |.* \| )*((?:[\w.]*\.)?\w+(?:Error|Exception|Warning|Operation)|Exception)(?:: |$)",
+    r"(?<!was:\n)^(?:E\s+|FAILED \S+ - |.* \| )*((?:[\w.]*\.)?(?!nccl[A-Z])\w+(?:Error|Exception|Warning|Operation)|Exception)(?:: |$)",
     re.MULTILINE,
 )
 FRAME = re.compile(
@@ -35,9 +35,13 @@ IN_JAX = re.compile(  # your own folder may be called jax, too
     r"(?:-packages|^|google3[/\\]third_party[/\\]py)[/\\]?jax(?:lib)?[/\\]"
     r"|[/\\]jax[/\\](?:_src|core|api|interpreters|experimental|numpy|lax|lib|__init__)\b|[/\\]jaxlib[/\\]"
 )
+# Triton's compiler at work for a kernel of Pallas, by the files of a traceback.
+OF_PALLAS = re.compile(r"[/\\]jax[/\\]_src[/\\]pallas[/\\].*(?:\n.*[/\\]triton[/\\].*)+$")
+# A warning has the place that gave it, and no frames.
+JAX_WARNING = re.compile(r"[/\\]jax(?:lib)?[/\\]\S+\.py:\d+: \w*Warning")
 OF_JAX = re.compile(r"^jax(?:lib)?\b")  # the name of a class; jaxtyping is another library
 JAX_WORDS = re.compile(
-    r"jax(?!typing)|xla|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
+    r"jax(?!typing)|xla|org_tensorflow|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
     r"|ArrayImpl|custom_[jv][vj]p|cudnn|RESOURCE.EXHAUSTED|\bjnp\b|\bavals?\b|pspec|PartitionSpec|(?:co)?tangent|\bprimals?\b"
     r"|static_arg(?:num|name)s|donate_arg(?:num|name)s|\b(?:in|out)_axes\b|axis_name|dimension_numbers|"
     r"\bPallas\b|\b(?:Triton|Mosaic GPU) lowering\b|device_put|\bpmap|"
@@ -47,20 +51,27 @@ JAX_WORDS = re.compile(
     rf"\b(?:{'|'.join(name for name in dir(jax.lax) if '_' in name.strip('_') and not name.startswith('_'))})\b",
     re.IGNORECASE,
 )
-# XLA's own log lines name files of TensorFlow, where XLA began.
+# XLA's own log lines name files of TensorFlow, where XLA began; PyTorch has its own words for errors of cuDNN.
 OTHER_LIBRARY = re.compile(
-    r"\b(?:torch(?:_xla)?|tensorflow(?!/(?:compiler|stream_executor|tsl))(?<!org_tensorflow)|keras|numba|pandas|sklearn|pytensor|aesara)\b"
-    r"|\[Op:|PyTorch|TORCH_|\{\{node|flax\.errors\.(?!html|TraceContext|JaxTransform)"
+    r"\b(?:torch(?:_xla)?|(?<!org_tensorflow/)tensorflow(?!/(?:compiler|stream_executor(?!/platform)|tsl))|keras|numba|pandas|sklearn|pytensor|aesara|onnxruntime)\b"
+    r"|\[Op:|PyTorch|TORCH_|ProcessGroupNCCL|cuDNN error: |CUDA error: [^\n]* when calling|\{\{node"
+    r"|flax\.errors\.(?!html|TraceContext|JaxTransform)"
 )
 # A folder of yours may be called torch, and so may an environment.
 OTHER_FILE = re.compile(
-    r"(?:-packages[/\\]|^)(?:torch(?:_xla)?|tensorflow|keras|numba|pandas|sklearn|pytensor|aesara)[/\\](?!src[/\\]backend[/\\]jax[/\\])"
+    r"(?:-packages[/\\]|^)(?:torch(?:_xla)?|tensorflow|keras|numba|pandas|sklearn|pytensor|aesara|onnxruntime)[/\\](?!src[/\\]backend[/\\]jax[/\\])"
 )
 # The package of a file, other than JAX and your own.
 PACKAGE = re.compile(r"-packages[/\\](?!jax(?:lib)?[/\\])([A-Za-z]\w*)[/\\]")
 MISSING = re.compile(  # another package than JAX
     r"^(?:E\s+)?(?:ModuleNotFoundError: No module named|ImportError: cannot import name '\w+' from) '(?!jax(?:lib)?\b[.'])",
     re.MULTILINE,
+)
+# A public name that JAX, or a module of it, does not have.
+MISSING_NAME = re.compile(
+    r"module '?(?P<owner>jax(?:\.[a-z]\w*)*)'? has no attribute '?(?P<attribute>[a-zA-Z]\w*)"
+    r"|cannot import name '?(?P<name>[a-zA-Z]\w*)'? from (?:partially initialized module )?'?(?P<source>jax(?:\.[a-z]\w*)*)(?![\w.])"
+    r"|No module named '?(?P<module>jax(?:\.[a-z]\w*)*)"
 )
 # Their message is a name that you chose, which may hold "jax".
 NAMES_ONLY = re.compile(
@@ -72,11 +83,18 @@ NAMES_ONLY = re.compile(
 PLAIN = re.compile(
     r"^(?:E\s+)?(?:KeyError|ZeroDivisionError|FileNotFoundError|ModuleNotFoundError|KeyboardInterrupt|SyntaxError|"
     r"IndentationError|UnicodeDecodeError|AssertionError|StopIteration|NameError: name|ImportError)\b"
-    r"|AttributeError: module '|is out of bounds for axis \d+ with size"
-    r"|operands could not be broadcast together|index out of range|invalid literal for|could not convert string|values? to unpack|"
-    r"'(?:NoneType|dict|list|tuple|str|int|float|module|function)' object ",
+    r"|AttributeError: module '|is out of bounds for axis \d+ with size|index out of range|invalid literal for|could not convert string|values? to unpack|"
+    r"'(?:NoneType|dict|list|tuple|str|int|float|module|function)' object |can only concatenate \w+ \(not|"
+    r"(?:'(?:NoneType|dict|list|tuple|str|int|float)'(?: and |$)){2}|cannot access local variable",
     re.MULTILINE,
 )
+# NumPy's own messages. JAX calls NumPy, too: where JAX's frames are hidden, a line that calls JAX alone has them from JAX.
+NUMPY = re.compile(
+    r"operands could not be broadcast together|with gufunc signature|cannot reshape array of size \d+ into"
+    r"|all the input array(?:s must have| dimensions)|shapes \(.*\) and \(.*\) not aligned|could not broadcast input array"
+    r"|an inhomogeneous shape after|data type '.*' not understood|int too large to convert to C"
+)
+JAX_LINE = re.compile(r"^(?!.*\bnp\.).*\b(?:jnp|lax|jax)\.", re.MULTILINE)
 # Python's own as well, but it arises in what JAX calls, too.
 CALL = re.compile(
     r"takes (?:from \d+ to )?\d+ positional arguments? but|missing \d+ required "
