@@ -25,6 +25,7 @@ _SPREAD = rf"\([\d.,]+(?:{_UNIT})? ?– ?[\d.,]+(?:{_UNIT})?\)"
 _VALUE = re.compile(rf"(×[\d.,]+|[\d.,]+{_UNIT}|[\d.,]+(?:× slower)?(?= \())(?: ({_SPREAD}))?$")
 _COLUMNS = 80
 _LONGEST = 60  # letters of a name, so that a line has room for what surrounds it
+_BREAKS = re.compile(r"(\s+|(?<=\])(?=\[))")  # a line may end between the keys of a path, too
 _LONG_NAME = re.compile(rf"\w{{{_LONGEST + 1},}}")
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTE_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
@@ -100,6 +101,7 @@ def wrapped(text: str, first: str = "", rest: str = "  ") -> list[str]:
     """Return a text in lines of at most 80 columns, which begin with `first` and `rest`; very long names are cut."""
     text = _LONG_NAME.sub(lambda name: cut(name[0], _LONGEST), text)
     wrap = textwrap.TextWrapper(_COLUMNS, first, rest, break_long_words=False, break_on_hyphens=False)
+    wrap.wordsep_simple_re = _BREAKS
     return wrap.wrap(text) or [first]
 
 

@@ -273,11 +273,11 @@ def test_an_error_of_a_callback_on_the_fast_path_is_recognised(tmp_path: Path) -
     assert not isinstance(caught.value, class_named(entry.error))
 
 
-def test_entries_for_two_devices_hold_on_two_cpu_devices(tmp_path: Path) -> None:
+def test_entries_for_several_devices_hold_on_four_cpu_devices(tmp_path: Path) -> None:
     program = """
 import json, sys, traceback
 import jax, jax.numpy as jnp, numpy as np
-jax.config.update("jax_num_cpu_devices", 2)
+jax.config.update("jax_num_cpu_devices", 4)
 from jitguide._errors.entries import catalogue
 from jitguide import explain
 

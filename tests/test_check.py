@@ -4,15 +4,18 @@ import dataclasses
 import enum
 import functools
 import html
+import itertools
 import json
 import math
 import os
 import pickle
 import random
 import re
+import secrets
 import sys
 import time
 import uuid
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -307,10 +310,11 @@ def test_a_call_back_in_a_loop_is_said_to_be_in_a_loop():
 
 
 def test_the_break_even_is_judged_on_costs():
-    late = Phases(0.0, 0.0, compile=1.0, first_run=0.0, steady=1e-6)
-    assert [f.sentence for f in rules.break_even(late, 1e-4)] == [
-        "A jitted call takes 1.0 µs, a plain one 100 µs: the compile pays off only after about 10000 calls."
+    late = Phases(0.0, 0.0, compile=1.0, first_run=0.0, steady=1e-4)
+    assert [f.sentence for f in rules.break_even(late, 1.1e-4)] == [
+        "A jitted call takes 100 µs, a plain one 110 µs: the compile pays off only after about 100000 calls."
     ]
+    assert list(rules.break_even(late, 1e-3)) == []  # a script that calls it for a second gains much
     same = Phases(0.0, 0.0, compile=1.0, first_run=0.0, steady=1.0)
     assert next(rules.break_even(same, 1.0)).sentence.endswith(
         ": no clear gain, so the compile does not pay off."
@@ -435,6 +439,21 @@ def act_generator(x):
     return x + RNG.normal()
 
 
+TICKETS, COUNTER = iter(range(10**6)), itertools.count()
+
+
+def act_next(x):
+    return x * next(TICKETS)
+
+
+def act_count_up(x):
+    return x * next(COUNTER)
+
+
+def act_secret(x):
+    return x * secrets.randbelow(7)
+
+
 def act_random(x):
     return x + random.uniform(0, 1)
 
@@ -479,7 +498,22 @@ def act_draw_from_the_system(x):
     return x + os.urandom(1)[0]
 
 
+def act_append_to_a_default(x, kept=[]):  # noqa: B006 -- the fault that is looked for
+    kept.append(x * 2)
+    return x
+
+
+def act_on_a_default(x, *, shapes={}):  # noqa: B006 -- the fault that is looked for
+    shapes[len(shapes)] = x.shape
+    return x
+
+
 IMPURE = {
+    act_append_to_a_default: "stores a tracer in `kept`",
+    act_on_a_default: "changes `shapes[1]`",
+    act_next: "changes `TICKETS`",
+    act_count_up: "changes `COUNTER`",
+    act_secret: "`secrets.randbelow` at test_check.py:",
     act_old_generator: "changes `OLD_RNG`",
     act_count: "changes `COUNTS['calls']`",
     act_step: "changes `STEPS`",
@@ -607,6 +641,39 @@ def test_many_small_constants_are_a_large_one():
     found = only(jax.jit(lambda x: x + sum(t[0, 0] for t in tables)), ones(3))
     assert found.kind == "constant"
     assert found.sentence.endswith("and 1 more: 3.52 MiB in all.")
+
+
+def test_an_impure_body_explains_a_disagreement(monkeypatch):
+    timed_as(monkeypatch, 1.0, 10.0)
+    impure, differs = check(jax.jit(lambda x: (x, np.random.rand())), ones(3))  # noqa: NPY002
+    assert (impure.kind, differs.kind) == ("impure body", "disagreement")
+    assert differs.advice == "The impure body may be the cause: fix that first, and check again."
+
+
+def test_an_unrolled_loop_is_not_to_become_a_larger_function(monkeypatch):
+    timed_as(monkeypatch, 1.0, 1.0)
+
+    def steps(x):
+        for _ in range(30):
+            x = jnp.sin(x) * 1.5 + 1
+        return x
+
+    assert check(jax.jit(steps), ones(3)).kinds == ("unrolled loop",)
+
+
+def test_a_dtype_that_jax_truncates_is_found_and_other_warnings_are_passed_on():
+    def double(x):
+        warnings.warn("of the body", UserWarning, stacklevel=2)
+        return x.astype(jnp.float64) * 2
+
+    with pytest.warns(UserWarning, match="of the body") as caught:
+        found = only(jax.jit(double), ones(3))
+    assert [str(one.message) for one in caught] == ["of the body"]
+    assert found.sentence == (
+        "The body asks for float64 and gets float32: JAX truncates 64-bit dtypes by default."
+    )
+    with jax.enable_x64(True), pytest.warns(UserWarning, match="of the body"):
+        assert check(jax.jit(double), ones(3), run=False).kinds == ()
 
 
 class Model:
@@ -912,6 +979,12 @@ def test_a_sound_training_step_of_a_library_gives_no_alarm(monkeypatch, make):
 
 def test_the_text_fits_into_80_columns():
     found = check(jax.jit(lambda x, lr, y: x * lr, static_argnames="lr"), ones(2), lr=0.1, y=1.0)
+    assert max(map(len, repr(found).splitlines())) <= 80
+
+
+def test_the_path_of_a_leaf_fits_into_80_columns():
+    tree = {"transformer_decoder_layer_with_long_name_0": {"multi_head_self_attention_projection": ones(2)}}
+    found = check(jax.jit(lambda s: jnp.float32(1), donate_argnums=0), {"params": tree}, run=False)
     assert max(map(len, repr(found).splitlines())) <= 80
 
 

@@ -424,3 +424,142 @@ jax.tree_util.register_pytree_node(Numbered, lambda n: ((n.a, n.ab), None), lamb
 def test_parts_that_jax_numbers_are_named_as_attributes():
     before, now = ({"net": Numbered(zeros(2), [Numbered(zeros(2), zeros(n))])} for n in (3, 4))
     assert reason_for("fn", sign(now), [sign(before)], TRACE).argument == "x['net'].ab[0].ab"
+
+
+def advice_of(before, now):
+    found = reason_for("fn", sign(now), [sign(before)], TRACE)
+    return found.advice
+
+
+def test_keys_of_two_implementations_are_named_so():
+    advice = advice_of(jax.random.key(0), jax.random.key(0, impl="rbg"))
+    assert advice == "the keys have different implementations. Make all keys with the same `impl`."
+    assert "all with `PRNGKey`" in advice_of(jax.random.key(0), jax.random.PRNGKey(0))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "advice"),
+    [
+        (zeros(8, 3), zeros(3), "Keep the number of dimensions: `x[None]` adds one"),
+        (zeros(), zeros(1), "Keep the number of dimensions"),
+        (zeros(2), zeros(3), "Pad to a few sizes"),
+        (jax.random.split(jax.random.key(0), 2), jax.random.split(jax.random.key(0), 3), "number of keys"),
+    ],
+)
+def test_the_advice_on_a_shape_fits_what_changed(before, now, advice):
+    assert advice in advice_of(before, now)
+
+
+def doubling():
+    return jax.jit(lambda v: v * 2)
+
+
+def scaling(factor):
+    return jax.jit(lambda v: v * factor)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        (
+            doubling(),
+            doubling(),
+            "is another function `<lambda>`, of the same code: functions compare by identity",
+        ),
+        (jax.jit(jnp.sin), jax.jit(jnp.sin), "is another function `sin`, of the same code"),
+        (jax.jit(jnp.sin), jax.jit(jnp.cos), "changed, `sin` → `cos`"),
+        (scaling(2), scaling(3), "`n(factor)` changed, 2 → 3"),
+    ],
+)
+def test_a_static_jitted_function_is_compared_like_a_plain_one(before, now, words):
+    assert words in str(reason_for("fn", chosen(1.0, n=now), [chosen(1.0, n=before)], TRACE))
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_a_static_leaf_that_becomes_an_array_is_named_so(flipped):
+    calls = [signature_of(fn, (value,), {}, only_arrays=True) for value in (1.0, zeros())]
+    before, now = calls[::-1] if flipped else calls
+    found = reason_for("fn", now, [before], TRACE)
+    assert found.advice == (
+        "an array is traced, and any other value is static and compiled in. Pass an array each time."
+    )
+
+
+def defined_again():
+    return NamedTuple("Batch", [("images", Any)])
+
+
+def test_a_class_that_is_defined_again_is_named_so():
+    assert advice_of(defined_again()(1.0), defined_again()(1.0)).endswith("Define the class once.")
+    assert advice_of([1.0], (1.0,)).endswith("Keep the same containers and keys.")
+
+
+class Open:
+    """Takes any attributes; arrays are its children, the rest is static."""
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+jax.tree_util.register_pytree_with_keys(
+    Open,
+    lambda node: (
+        [(jax.tree_util.GetAttrKey(k), v) for k, v in vars(node).items() if not isinstance(v, int)],
+        tuple((k, isinstance(v, int) and v) for k, v in vars(node).items()),
+    ),
+    lambda data, parts: Open(
+        **dict(data) | dict(zip([k for k, v in data if v is False], parts, strict=True))
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        (
+            {},
+            {"n": 3},
+            "`x.n` is static in its container and changed, absent → 3: static fields are compiled in. Set",
+        ),
+        ({"n": 3}, {}, "changed, 3 → absent: static fields are compiled in. Set each attribute once"),
+        ({}, {"b": zeros(2)}, "`x.b` changed structure, absent → a leaf"),
+        ({"b": (zeros(2),)}, {}, "`x.b` changed structure, tuple of 1 → absent"),
+    ],
+)
+def test_an_attribute_that_only_one_of_two_objects_has_is_named(before, now, words):
+    calls = (sign(Open(a=zeros(2), **more)) for more in (now, before))
+    assert words in str(reason_for("fn", next(calls), [*calls], TRACE))
+
+
+class Graph:
+    """Keeps what it is made of as Flax's GraphDef does: counts, and attributes as names and values."""
+
+    def __init__(self, *attributes):
+        self.count, self.attributes = len(attributes), list(attributes)
+
+    def __eq__(self, other):
+        return vars(self) == vars(other)
+
+    def __hash__(self):
+        return self.count
+
+
+LONG = "a" * 40  # so that not all is shown
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (Graph((LONG, 1), ("act", "relu")), "`n.attributes` changed, 1 item → 2 items, with ['act']"),
+        (Graph((LONG, 2)), f"`n.attributes['{LONG}']` changed, 1 → 2"),
+    ],
+)
+def test_a_name_beside_a_value_is_named(now, words):
+    found = reason_for("fn", chosen(1.0, n=now), [chosen(1.0, n=Graph((LONG, 1)))], TRACE)
+    assert words in str(found)
+
+
+def test_one_key_is_no_plural():
+    trees = ({"a" * 50: 1.0}, {"a" * 50: 1.0, "b": 1.0})
+    before, now = map(sign, trees)
+    assert "dict with 1 key → dict with 2 keys" in reason_for("fn", now, [before], TRACE).sentence

@@ -1203,3 +1203,20 @@ def test_a_function_that_captures_another_number_is_told_from_a_first_call(kept)
 def test_a_static_method_is_sent_to_the_top_of_the_decorators():
     with pytest.raises(TypeError, match="Put `@staticmethod` above the other decorators"):
         watch(staticmethod(jax.jit(lambda x: x)))
+
+
+def test_a_new_attribute_of_an_nnx_module_is_named():
+    nnx = pytest.importorskip("flax.nnx")
+    net = nnx.Dict(a=nnx.Linear(2, 2, rngs=nnx.Rngs(0)))
+    step = watch(nnx.jit(lambda net, x: net.a(x)))
+    merged = watch(jax.jit(lambda graph, state: nnx.merge(graph, state).a.kernel + 0, static_argnums=0))
+    for name, value in (("a", net.a), ("extra", 3), ("cache", nnx.Cache(jnp.ones(2)))):
+        setattr(net, name, value)
+        step(net, jnp.ones((1, 2)))
+        merged(*nnx.split(net))
+    told = [str(call.reason) for call in (*step.calls[1:], *merged.calls[1:])]
+    assert all(
+        name in text
+        for name, text in zip(["`net.extra`", "`net.cache`", "['extra']", "['cache']"], told, strict=True)
+    ), told
+    assert not any("traced argument" in text for text in told)

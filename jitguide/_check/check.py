@@ -136,7 +136,8 @@ def check(
     """
     inputs.validate(fn)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Some donated buffers were not usable")  # it is a finding
+        for message in ("Some donated buffers were not usable", faults.TRUNCATED):  # they are findings
+            warnings.filterwarnings("ignore", message)
         return _checked(fn, args, calls, run, kwargs)
 
 
@@ -166,7 +167,8 @@ def _check(
     if not all(map(rules.is_hashable, fixed.values())):
         return ended(tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
     fresh, unknown = fresh_jit(jitted)
-    traced, acts = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
+    with faults.truncations(found):
+        traced, acts = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
     found += _found_in_the_trace(fn, jitted, signature, traced, own)
     found += faults.purities(purity.captured(fn) | fixed, acts)
     notes = [*notes, *unknown, *_blind_spots(jitted, traced.jaxpr)]
@@ -184,14 +186,17 @@ def _check(
     if (calls := fast_path_size(jitted)) and calls():  # it was called before, maybe when a global was another
         _, result = _fastest(jitted, call.fresh, 1)
     phases = Phases(**call.seconds, steady=steady, notes=call.notes)
-    plain, wrong, said = _plainly(jitted, call, result)
+    kinds = {one.kind for one in found}
+    plain, wrong, said = _plainly(jitted, call, result, "impure body" in kinds)
     if plain is not None:
         looked_at += _BY_RUNNING
-        found += [*wrong, *rules.break_even(phases, plain)]
+        found += [*wrong, *(() if "unrolled loop" in kinds else rules.break_even(phases, plain))]
     return ended(tuple(found), phases, plain, (*notes, *said, *phases.notes), checked=looked_at)
 
 
-def _plainly(jitted: Any, call: FirstCall, result: Any) -> tuple[float | None, list[Finding], list[str]]:
+def _plainly(
+    jitted: Any, call: FirstCall, result: Any, impure: bool
+) -> tuple[float | None, list[Finding], list[str]]:
     """Return the seconds of a call without jit, or None; what differs from `result`, the jitted one; and notes."""
     if (function := getattr(jitted, "__wrapped__", None)) is None:
         return None, [], ["The plain function was not run: JAX does not expose it."]
@@ -203,10 +208,10 @@ def _plainly(jitted: Any, call: FirstCall, result: Any) -> tuple[float | None, l
         given = call.fresh()
         left = _own_containers(given)
         _, plain = _fastest(function, lambda: left, 1)  # it compiles each of the operations
-        changed = faults.changed(purity.changed(function, given, left))
+        changed = [*faults.changed(purity.changed(function, given, left))]
         seconds, _ = _fastest(function, fresh, _MOST_PLAIN)
         rounding = Rounding(function, fresh, plain, faults.numbers)
-        found = [*changed, *faults.disagreement(result, plain, rounding)]
+        found = [*changed, *faults.disagreement(result, plain, rounding, impure or bool(changed))]
     except Exception as error:  # what works on tracers may fail on arrays
         said = f"{type(error).__name__}: {first_sentence(clean(str(error)))}".rstrip(": ")
         return None, [], [f"Break-even and agreement were not checked: the plain function raised {said}"]

@@ -1,5 +1,8 @@
 """The rules of `check` for what is silently wrong: keys, arguments and side effects, and results that differ."""
 
+import contextlib
+import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +20,7 @@ from jitguide._watch.signature import Signature
 
 _ACTS = 4  # that are named
 _TOLERANCE = 1e-3  # relative: what rounding alone may change
+TRUNCATED = r"Explicitly requested dtype (\w+) .* truncated to dtype (\w+)"  # a warning of JAX
 
 
 def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
@@ -96,8 +100,30 @@ def changed(names: Sequence[str]) -> Iterator[Finding]:
         )
 
 
-def disagreement(jitted: Any, plain: Any, rounding: Rounding) -> Iterator[Finding]:
-    """Find results that differ with and without jit by more than rounding."""
+@contextlib.contextmanager
+def truncations(found: list[Finding]) -> Iterator[None]:
+    """Add to `found` which dtypes a trace asks for in vain; all other warnings are passed on."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    dtypes: dict[Any, None] = {}
+    for one in caught:
+        if match := re.match(TRUNCATED, str(one.message)):
+            dtypes[match.groups()] = None
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    found += (
+        finding(
+            "truncated dtype",
+            f"The body asks for {wanted} and gets {given}: JAX truncates 64-bit dtypes by default.",
+            f"Ask for {given}, or set `jax_enable_x64`.",
+        )
+        for wanted, given in dtypes
+    )
+
+
+def disagreement(jitted: Any, plain: Any, rounding: Rounding, impure: bool) -> Iterator[Finding]:
+    """Find results that differ with and without jit by more than rounding; `impure` is whether the body is known to be."""
     pairs = list(zip(numbers(jitted), numbers(plain), strict=False))
     for a, b in apart(_TOLERANCE, pairs, rounding):
         how = f"shapes {a.shape} and {b.shape}"
@@ -116,6 +142,8 @@ def disagreement(jitted: Any, plain: Any, rounding: Rounding) -> Iterator[Findin
         if a.dtype != b.dtype:  # NumPy and Python compute in 64 bits
             how += f" in {a.dtype} and {b.dtype}"
             advice = "Pass `jax.Array`s, so that both compute in the same dtype; for 64 bits, set `jax_enable_x64`."
+        if impure:
+            advice = "The impure body may be the cause: fix that first, and check again."
         yield finding("disagreement", f"The results with and without jit differ: {how}.", advice)
         return
 

@@ -1,6 +1,7 @@
 """What a body does while JAX traces it and never again: reads the time, draws random numbers, prints, leaks tracers."""
 
 import inspect
+import operator
 import os
 import random
 import sys
@@ -14,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jax import tree
 
+from jitguide._callables import parameters_of
 from jitguide._files import owner
 from jitguide._jax import has_tracer, is_tracer
 from jitguide._text import place
@@ -26,7 +28,7 @@ _CLOCKS = {v for name, v in vars(time).items() if name.startswith(("time", "perf
 
 
 def captured(fn: Callable[..., Any]) -> dict[str, Any]:
-    """Return what a function takes from around it, by name; a bound method and a callable object take `self`."""
+    """Return what a function takes from around it, and its defaults, by name; methods and callable objects take `self`."""
     inner = inspect.unwrap(fn)
     own = {"self": inner.__self__} if inspect.ismethod(inner) else {}
     if _holds(inner) and inspect.ismethod(call := inner.__call__):
@@ -35,7 +37,8 @@ def captured(fn: Callable[..., Any]) -> dict[str, Any]:
         found = inspect.getclosurevars(inner)
     except (TypeError, ValueError):
         return own
-    return {**own, **found.globals, **found.nonlocals}
+    defaults = {p.name: p.default for p in parameters_of(inner) if p.default is not p.empty}
+    return {**own, **defaults, **found.globals, **found.nonlocals}
 
 
 def observed(fn: Callable[..., Any], statics: dict[str, Any], trace: Callable[[], T]) -> tuple[T, list[str]]:
@@ -95,7 +98,8 @@ def _act(frame: Any, event: str, value: Any) -> str:
         module, name = frame.f_globals.get("__name__"), frame.f_code.co_name
         # NumPy seeds its generators with a `SystemRandom`.
         own = isinstance(frame.f_locals.get("self"), random.SystemRandom)
-        drawn = (module == "random" and not own and name != "__init__") or (module, name) == ("uuid", "uuid4")
+        drawn = module == "secrets" or (module, name) == ("uuid", "uuid4")
+        drawn |= module == "random" and not own and name != "__init__"
         logged = module == "logging" and name in _LOGGED
         return f"{module}.{name}" if (drawn or logged) and frame.f_back is not None else ""
     owner, name = getattr(value, "__self__", None), getattr(value, "__name__", "")
@@ -135,6 +139,8 @@ def _state(value: Any) -> str:
         if has_tracer(list(value)):
             return _LEAK
         return repr([one if isinstance(one, int | float | str) else id(one) for one in value])
+    if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
+        return f"{value!r} {operator.length_hint(value)}"  # a count shows its number, other iterators what is left
     return repr(value) if isinstance(value, int | float | str) else ""
 
 

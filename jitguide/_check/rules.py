@@ -22,7 +22,7 @@ from jitguide._watch.static_diff import by_identity
 WORTH_BYTES = 2**20
 # A program that needs more calls than this to earn its compile back is often a script that runs once.
 MANY_CALLS, MANY_NUMBERS = 1000, 50
-SMALL_CALL = 100e-6  # seconds
+SMALL_CALL, CLEAR_GAIN = 100e-6, 1.2  # seconds; how many times faster jit makes a call for a gain in practice
 PAGES = {
     "retrace": "howto/every-call-recompiles",
     "static": "learn/static-and-traced-values",
@@ -34,6 +34,7 @@ PAGES = {
     "key used twice": "howto/random-keys",
     "many numbers": "howto/slower-with-jit",
     "impure body": "learn/purity",
+    "truncated dtype": "howto/precision",
     "disagreement": "howto/different-results",
     "host round trip": "learn/how-much-to-jit",
     "break-even": "howto/slower-with-jit",
@@ -256,10 +257,10 @@ def host(calls: Sequence[tuple[str, bool]]) -> Iterator[Finding]:
 
 
 def break_even(phases: Phases, plain: float) -> Iterator[Finding]:
-    """Find a function whose first call is earned back late, or never; `plain` is the seconds without jit."""
+    """Find a function that jit hardly makes faster, so that it pays late or never; `plain` is the seconds without jit."""
     calls = phases.break_even(plain)
     # A small function's calls cost what dispatch costs, with jit or without: which is faster says little.
-    if calls < MANY_CALLS or plain < SMALL_CALL:
+    if calls < MANY_CALLS or plain < SMALL_CALL or plain > CLEAR_GAIN * phases.steady:
         return
     end = f"the compile pays off only after about {significant(calls, 1)} calls"
     if math.isinf(calls):

@@ -1,4 +1,4 @@
-"""Which names the running JAX has: a missing one that it has is missing in an older JAX."""
+"""Public names of the running JAX, to tell a removed name from one that an older JAX lacks."""
 
 import functools
 import importlib

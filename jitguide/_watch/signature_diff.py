@@ -4,7 +4,6 @@ JAX's own explanation is a log text that changes with versions, says nothing abo
 and sometimes picks an unfit earlier call. So signatures are compared here, and no text of JAX is read.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,16 +12,14 @@ import numpy as np
 from jax.sharding import NamedSharding, SingleDeviceSharding
 
 from jitguide._display import plural
-from jitguide._jax import tree_node
 from jitguide._text import show
-from jitguide._watch.paths import step, written
+from jitguide._watch.paths import written
 from jitguide._watch.reasons import COMPILE, FAST, KINDS, TRACE, Reason, reaches, reason
 from jitguide._watch.signature import STATIC, Argument, Leaf, Signature
-from jitguide._watch.static_diff import Part, equal, field_parts, parts, same, same_structure, words_of
+from jitguide._watch.static_diff import parts, same, same_structure, words_of
+from jitguide._watch.structure_diff import fixed, structures
 
-_MAX_ALSO, _SHORT = 2, 40  # further differences that are named; characters of keys that are shown all
-# Containers whose own data are keys or nothing; other nodes keep static fields there.
-_CONTAINERS = (dict, tuple, list, type(None))
+_MAX_ALSO = 2  # further differences that are named
 # They leave out of sight what else differs in the same place.
 _HIDING = ("number of arguments", "default left out", "static field")
 _DONE_BEFORE = {
@@ -30,7 +27,15 @@ _DONE_BEFORE = {
     "that raised. Only the rest was done now.",
     FAST: "the program was there before. Only the fast path is new.",
 }
-_KEYS = "one of them is a typed random key. Make all keys in one way: with `jax.random.key`, or all with `PRNGKey`."
+_MIXED_KEYS = "one of them is a typed random key. Make all keys in one way: with `jax.random.key`, or all with `PRNGKey`."
+_IMPLEMENTATIONS = "the keys have different implementations. Make all keys with the same `impl`."
+_NUMBER_OF_KEYS = (
+    "jit compiles once per shape. Pass the same number of keys each time, or split one key in the function."
+)
+_DIMENSIONS = "jit compiles once per shape. Keep the number of dimensions: `x[None]` adds one, for example."
+_NOW_AND_THEN_AN_ARRAY = (
+    "an array is traced, and any other value is static and compiled in. Pass an array each time."
+)
 _WEAK = "a Python number has a weak type. Start from an array with a dtype, such as `jnp.{}(0)`."
 _NOT_THE_CAUSE = "that alone makes no new program, and no other difference was found."
 
@@ -134,9 +139,9 @@ def _values(before: Argument, now: Argument) -> Iterator[Reason]:
         words = (show(x.value) if x.static else "traced" for x in (before, now))
         yield reason("static value", name, *words)
     elif now.static:
-        yield from _fixed(name, parts(before.value, now.value), field=False)
+        yield from fixed(name, parts(before.value, now.value), field=False)
     elif not same_structure(before.structure, now.structure):
-        yield from _structures(name, before.structure, now.structure)
+        yield from structures(name, before.structure, now.structure)
         there = {leaf.path: leaf for leaf in before.leaves}
         for leaf in now.leaves:
             if leaf.path in there:
@@ -146,72 +151,23 @@ def _values(before: Argument, now: Argument) -> Iterator[Reason]:
             yield from _leaves(name + written(now.structure, new.path), old, new)
 
 
-def _fixed(name: str, found: list[Part], field: bool) -> Iterator[Reason]:
-    """Yield the reasons for what differs in a static value or, if `field`, in what a container keeps."""
-    for part in found:
-        kind = f"static {'field' if field and part.kind == 'value' else part.kind}"
-        yield reason(kind, name + part.path, part.before, part.now, part.advice(field))
-
-
-def _structures(path: str, old: Any, new: Any) -> Iterator[Reason]:
-    """Yield the differences between two tree structures: of the nodes where they part, and of what nodes keep."""
-    (data, children), (other, others) = tree_node(old), tree_node(new)
-    kind = data[0] if data and other and data[0] is other[0] and len(children) == len(others) else None
-    if kind and (equal(data, other) or not issubclass(kind, _CONTAINERS)):
-        if not equal(data, other):
-            yield from _fixed(path, field_parts(old, new, ""), field=True)
-        for i, (a, b) in enumerate(zip(children, others, strict=True)):
-            if not same_structure(a, b):
-                yield from _structures(path + step(old, i), a, b)
-    else:
-        yield reason("class" if equal(old, new) else "tree structure", path, *_nodes(old, new))
-
-
-def _nodes(old: Any, new: Any) -> tuple[str, str]:
-    """Return the nodes of two trees in words, which differ."""
-    kind, data = tree_node(old)[0] or (None, None)
-    other, more = tree_node(new)[0] or (None, None)
-    parts_of: Any = (data, more)
-    if kind is other is defaultdict and not equal(*(part[0] for part in parts_of)):
-        first, second = (f"defaultdict of {text}" for text in words_of(*(part[0] for part in parts_of)))
-        return first, second
-    if kind is other and kind is not None and issubclass(kind, dict):
-        keys: list[Any] = [list(part[1] if kind is defaultdict else part) for part in parts_of]
-        few = len(show(keys[0])) < _SHORT
-        words = words_of(*keys) if few else words_of(*map(dict.fromkeys, keys))
-        first, second = (f"{kind.__name__} with {'keys ' if few else ''}{text}" for text in words)
-        return first, second
-    words = _node(old), _node(new)
-    if words[0] != words[1]:
-        return words
-    if kind is not None and kind is not other:
-        return f"{words[0]}, of {kind.__module__}", f"{words[1]}, another class of that name"
-    return words[0], f"{words[1]} with other keys or static parts"
-
-
-def _node(structure: Any) -> str:
-    data, children = tree_node(structure)
-    if data is None:
-        return "a leaf" if structure.num_leaves == structure.num_nodes == 1 else show(structure)
-    return "None" if data[0] is type(None) else f"{data[0].__name__} of {len(children)}"
-
-
 def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
     if STATIC in (before.origin, now.origin):
         if before.origin == now.origin:
-            yield from _fixed(name, parts(before.value, now.value), field=False)
+            yield from fixed(name, parts(before.value, now.value), field=False)
         else:
-            words = (show(x.value) if x.origin == STATIC else x.type for x in (before, now))
-            yield reason("static value", name, *words)
+            first, second = (show(x.value) if x.origin == STATIC else x.type for x in (before, now))
+            yield reason("static value", name, first, second, _NOW_AND_THEN_AN_ARRAY)
         return
     if before == now:
         return
     types = (before.type, now.type)
     if before.dtype != now.dtype:
-        keys = "key<" in before.dtype or "key<" in now.dtype
-        yield reason("dtype", name, *types, advice=_KEYS if keys else "")
+        keys = sum(text.startswith("key<") for text in types)
+        yield reason("dtype", name, *types, ("", _MIXED_KEYS, _IMPLEMENTATIONS)[keys])
     if before.shape != now.shape:
-        yield reason("shape", name, *types)
+        advice = _DIMENSIONS if len(before.shape) != len(now.shape) else ""
+        yield reason("shape", name, *types, _NUMBER_OF_KEYS if now.type.startswith("key<") else advice)
     if before.weak != now.weak:
         first, second = (f"{'weak' if x.weak else 'strong'} {x.type} ({x.origin})" for x in (before, now))
         yield reason("weak type", name, first, second, _WEAK.format(now.dtype))

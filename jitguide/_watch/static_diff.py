@@ -12,19 +12,29 @@ import jax.tree_util as tree
 import numpy as np
 
 from jitguide._arguments import is_number
+from jitguide._display import plural
 from jitguide._jax import tree_node
 from jitguide._text import clean, show
 
 _ARRAYS = (jax.Array, np.ndarray)
-_BOUND = (types.MethodType, functools.partial)
+_BOUND = (types.MethodType, functools.partial, jax.stages.Wrapped)  # around another function
 # Of these there is one object for each value; Python 3.11 and 3.12 compare None by identity too.
 _SINGLE = (
     enum.Enum, types.NoneType, types.EllipsisType, types.ModuleType,
     jax.Device, jax.sharding.PartitionSpec, jax.sharding.Mesh, jax.sharding.AbstractMesh,
 )  # fmt: skip
 _DEEPEST = 24
+ABSENT = "absent"  # in words, what one of two nodes does not have
 _FIXED = "static fields are compiled in. "
 _OWN = "each static value compiles. "
+
+
+class _Nothing:
+    def __repr__(self) -> str:
+        return ABSENT
+
+
+_NOTHING = _Nothing()
 
 
 class Part(NamedTuple):
@@ -39,6 +49,8 @@ class Part(NamedTuple):
     def advice(self, field: bool) -> str:
         """Return what to do about it, "" for the advice of its kind; `field` is whether it is in a container."""
         old = self.old
+        if ABSENT in (self.before, self.now):
+            return f"{_FIXED}Set each attribute once, in `__init__`."
         if self.kind == "type":
             return ""
         if self.kind == "identity":
@@ -88,8 +100,9 @@ def by_identity(value: Any) -> bool:
 def parts(old: Any, new: Any, path: str = "", strict: bool = True, depth: int = _DEEPEST) -> list[Part]:
     """Return the parts in which two values differ; none if JAX takes them for the same.
 
-    `path` is where they stand, as it would be written in Python; a value in the closure of `f` is `f(name)`. Equal
-    values of two types differ as static arguments, and not as static fields, which are not `strict`.
+    `path` is where they stand, as it would be written in Python; a value in the closure of `f` is `f(name)`, and one
+    in a list of names and values `f['name']`. Equal values of two types differ as static arguments, and not as static
+    fields, which are not `strict`.
 
     Example:
         >>> [(part.path, part.before, part.now) for part in parts({"lr": 0.1, "n": 2}, {"lr": 0.2, "n": 2})]
@@ -107,6 +120,7 @@ def parts(old: Any, new: Any, path: str = "", strict: bool = True, depth: int = 
         return [Part(path, "value", *words_of(old, new), old)]
     inside = list(_inside(old, new)) if depth else []
     found = [part for step, a, b in inside for part in parts(a, b, path + step, strict, depth - 1)]
+    found.sort(key=lambda part: is_number(part.old))  # a count may only follow from what else differs
     remade = all(part.kind == "identity" for part in found)
     if remade and _is_remade(old, new):
         return [Part(path, "identity", "", _another(old), old)]
@@ -123,11 +137,10 @@ def field_parts(old: Any, new: Any, path: str) -> list[Part]:
         nodes = [unflattened(structure) for structure in (old, new)]
         children = {id(c) for n in nodes for c in tree.tree_leaves(n, is_leaf=lambda x, n=n: x is not n)}
         found = []
-        for name in _names(nodes[0]):
-            if hasattr(nodes[1], name) and not name.startswith("_"):
-                a, b = (getattr(node, name) for node in nodes)
-                if not {id(a), id(b)} & children:
-                    found += parts(a, b, f"{path}.{name}", strict=False)
+        for name in dict.fromkeys(name for node in nodes for name in _names(node) if name[:1] != "_"):
+            a, b = (getattr(node, name, _NOTHING) for node in nodes)
+            if not {id(a), id(b)} & children:
+                found += parts(a, b, f"{path}.{name}", strict=False)
     except Exception:  # a container may refuse to be built of numbers
         found = []
     return found or parts(tree_node(old)[0], tree_node(new)[0], path, strict=False)
@@ -147,18 +160,27 @@ def _inside(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
         yield from ((f".{name}", getattr(old, name), getattr(new, name)) for name in old._fields)
     elif isinstance(old, tuple | list):
         if len(old) == len(new):
-            yield from ((f"[{i}]", a, b) for i, (a, b) in enumerate(zip(old, new, strict=True)))
-    elif isinstance(old, functools.partial):
-        yield from ((f".{n}", getattr(old, n), getattr(new, n)) for n in ("func", "args", "keywords"))
-    elif isinstance(old, types.MethodType):
-        yield from (("", a, b) for a, b in [(old.__func__, new.__func__)] if a is not b)
-        yield ".__self__", old.__self__, new.__self__
+            for i, (a, b) in enumerate(zip(old, new, strict=True)):
+                named = _name(a) and _name(a) == _name(b)
+                yield (f"[{a[0]!r}]", a[1], b[1]) if named else (f"[{i}]", a, b)
+    elif isinstance(old, _BOUND):
+        yield from _around(old, new)
     elif isinstance(old, types.FunctionType):
         if _is_remade(old, new):
             yield from _closures(old, new)
     elif not by_identity(old) and not isinstance(old, (type, *_ARRAYS, *_SINGLE)) and not _is_function(old):
         for name in _names(old):
             yield f".{name}", getattr(old, name, None), getattr(new, name, None)
+
+
+def _around(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(old, functools.partial):
+        yield from ((f".{n}", getattr(old, n), getattr(new, n)) for n in ("func", "args", "keywords"))
+    elif isinstance(old, types.MethodType):
+        yield from (("", a, b) for a, b in [(old.__func__, new.__func__)] if a is not b)
+        yield ".__self__", old.__self__, new.__self__
+    else:  # a jitted function
+        yield "", getattr(old, "__wrapped__", None), getattr(new, "__wrapped__", None)
 
 
 def _closures(old: types.FunctionType, new: types.FunctionType) -> Iterator[tuple[str, Any, Any]]:
@@ -197,7 +219,7 @@ def _is_nan(value: Any) -> bool:
 def _another(value: Any) -> str:
     if isinstance(value, types.MethodType):
         return f"another method {show(value)}, bound to another {type(value.__self__).__name__}"
-    if isinstance(value, types.FunctionType):
+    if isinstance(value, types.FunctionType | jax.stages.Wrapped):
         return f"another function {show(value)}, of the same code"
     return f"another {type(value).__name__} object"
 
@@ -207,14 +229,17 @@ def words_of(old: Any, new: Any) -> tuple[str, str]:
     if isinstance(old, Mapping) and type(old) is type(new) and len(show(old)) > 40:
         gone, come = ([key for key in a if key not in b] for a, b in ((old, new), (new, old)))
         if gone or come:
-            return _keys(len(old), gone), _keys(len(new), come)
+            return _count("key", len(old), gone), _count("key", len(new), come)
     if _is_nan(old) and _is_nan(new):
         return "nan", "nan, which is not equal to nan"
     short = show(old), show(new)
     if short[0] != short[1]:
         return short
     if isinstance(old, tuple | list) and isinstance(new, tuple | list) and len(old) != len(new):
-        return f"{len(old)} items", f"{len(new)} items"
+        names = [[name for item in value if (name := _name(item))] for value in (old, new)]
+        own = ([name for name in a if name not in b] for a, b in (names, names[::-1]))
+        first, second = (_count("item", len(v), extra) for v, extra in zip((old, new), own, strict=True))
+        return first, second
     full = [" ".join(clean(repr(value)).split()) for value in (old, new)]
     if full[0] != full[1]:
         at = next((i for i, (a, b) in enumerate(zip(*full, strict=False)) if a != b), min(map(len, full)))
@@ -229,5 +254,11 @@ def words_of(old: Any, new: Any) -> tuple[str, str]:
     return short[0], f"another {what} that prints the same"
 
 
-def _keys(count: int, own: list[Any]) -> str:
-    return f"{count} keys" + (f", with {show(own)}" if own else "")
+def _name(item: Any) -> str:
+    """Return the name in a pair of a name and a value, as a list of them keeps it in place of a dict; "" for others."""
+    pair = type(item) is tuple and len(item) == 2 and isinstance(item[0], str)
+    return str(item[0]) if pair else ""
+
+
+def _count(noun: str, count: int, own: list[Any]) -> str:
+    return f"{count} {plural(noun, count)}" + (f", with {show(own)}" if own else "")
