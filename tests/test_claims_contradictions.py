@@ -42,6 +42,7 @@ RECONCILED = {
         "float64-request-warns-and-gives-float32",
         "unsigned-plus-signed-needs-64-bits",
     ): "a request, and a promotion",
+    ("if-on-a-traced-value-raises", "broad-except-hides-a-tracer-error"): "the second catches what is raised",
     ("clear-caches-forgets-all", "outer-jit-reuses-the-inner-trace"): "after clearing, and without",
     ("clear-cache-reads-the-new-global", "make-jaxpr-and-call-share-a-trace"): "after clearing, and without",
     (

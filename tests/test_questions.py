@@ -38,9 +38,9 @@ def test_a_question_leads_to_headings_that_exist():
 
 def test_an_unknown_topic_is_named_with_those_there_are(tmp_path):
     path = tmp_path / "questions.json"
-    row = {"id": "TRC-99", "topic": "speling", "question": "Why?", "places": ["howto/timing"]}
+    row = {"id": "TRC-99", "topic": "spells", "question": "Why?", "places": ["howto/timing"]}
     path.write_text(json.dumps([row]), "utf-8")
-    with pytest.raises(ExtensionError, match=r"TRC-99 has the topic 'speling'\. Use one of tracing-errors, "):
+    with pytest.raises(ExtensionError, match=r"TRC-99 has the topic 'spells'\. Use one of tracing-errors, "):
         questions.load(path)
 
 
