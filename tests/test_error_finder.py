@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import jax
 import pytest
 from _ext.directives import error_finder
 from py_mini_racer import MiniRacer
@@ -125,3 +126,12 @@ def test_a_symptom_in_words_finds_its_page(v8):
     assert pages("it recompiles at every call")[0] == "howto/every-call-recompiles"
     assert pages("memory grows")[0] == "howto/out-of-memory"
     assert pages("zebra") == []
+
+
+def test_the_public_names_of_jax_are_those_that_it_has():
+    public = error_finder.public_names(jax)
+    assert "key" in public["jax.random"]
+    assert "norm" in public["jax.numpy.linalg"]
+    assert "numpy" in public["jax"]
+    assert "KeyArray" not in public["jax.random"]
+    assert all(module.startswith("jax") and module.count(".") <= 2 for module in public)

@@ -7,9 +7,13 @@ catalogue and the regular expressions of the package, so that there is one sourc
 from __future__ import annotations
 
 import html
+import importlib
 import json
+import pkgutil
 import re
+import warnings
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from docutils import nodes
@@ -24,6 +28,7 @@ from .error_index import PREFIX
 FILE = "_static/finder/catalogue.js"
 _WITH_BOX = ("html", "dirhtml", "singlehtml")
 _FLAGS = {re.MULTILINE: "m", re.IGNORECASE: "i", re.DOTALL: "s"}
+_DEEPEST = 2  # `jax.numpy.linalg`; below are kernels and dialects, which take seconds to import
 _BOX = """
 <form class="error-finder" role="search">
 <label for="error-finder-text">Paste a traceback, a warning or a log line, or describe the problem</label>
@@ -47,8 +52,10 @@ def data(pages: list[dict[str, str]], homes: dict[str, str]) -> dict[str, Any]:
 
     `homes` names, for the key of each entry, the page that shows it; where none does, it is the page about it.
     """
-    from jitguide import _text  # imports JAX, which a build without changes does not need
-    from jitguide._errors import names, patterns
+    import jax  # a build without changes does not need it
+
+    from jitguide import _text
+    from jitguide._errors import patterns
     from jitguide._errors.entries import catalogue
 
     compiled = {
@@ -73,7 +80,22 @@ def data(pages: list[dict[str, str]], homes: dict[str, str]) -> dict[str, Any]:
         for entry in catalogue()
     ]
     expressions = {name: [javascript(p.pattern), _flags(p)] for name, p in compiled.items()}
-    return {"expressions": expressions, "entries": entries, "pages": pages, "names": names.public()}
+    return {"expressions": expressions, "entries": entries, "pages": pages, "names": public_names(jax)}
+
+
+def public_names(module: ModuleType) -> dict[str, list[str]]:
+    """Return the public names of JAX, and of its modules, by module: a browser cannot import it."""
+    path, depth = getattr(module, "__path__", []), module.__name__.count(".")
+    parts = [part for _, part, _ in pkgutil.iter_modules(path) if not part.startswith("_")]
+    names = {name for name in (*dir(module), *parts) if not name.startswith("_")}
+    found = {module.__name__: sorted(names)}
+    for part in parts if depth < _DEEPEST else ():
+        with warnings.catch_warnings(action="ignore"):
+            try:
+                found |= public_names(importlib.import_module(f"{module.__name__}.{part}"))
+            except ImportError:  # of a package that this part needs
+                continue
+    return found
 
 
 def javascript(pattern: str) -> str:
