@@ -18,9 +18,9 @@ if jax.__version_info__ < _OLDEST_JAX:
     )
 
 if TYPE_CHECKING:  # for type checkers and editors, which do not see what is imported on demand
-    from jitguide._check.check import Findings as Findings
     from jitguide._check.check import check as check
-    from jitguide._check.rules import Finding as Finding
+    from jitguide._check.findings import Finding as Finding
+    from jitguide._check.findings import Findings as Findings
     from jitguide._errors.entry import Explanation as Explanation
     from jitguide._errors.expect_error import CaughtError as CaughtError
     from jitguide._errors.expect_error import expect_error as expect_error
@@ -54,8 +54,8 @@ if TYPE_CHECKING:  # for type checkers and editors, which do not see what is imp
 __version__ = "0.1.0"
 
 _HOMES = {
-    "_check.check": ["Findings", "check"],
-    "_check.rules": ["Finding"],
+    "_check.check": ["check"],
+    "_check.findings": ["Finding", "Findings"],
     "_errors.entry": ["Explanation"],
     "_errors.expect_error": ["CaughtError", "expect_error"],
     "_errors.explain": ["explain"],

@@ -24,7 +24,7 @@ import pytest
 
 from jitguide import Phases, check, watch
 from jitguide._check import check as check_module
-from jitguide._check import jaxpr_scan, rules
+from jitguide._check import findings, jaxpr_scan, rules
 
 MIB = (512, 512)  # of float32: one MiB
 TABLE = np.ones(MIB, np.float32)
@@ -1021,7 +1021,7 @@ def test_findings_are_readable_as_text_html_and_data():
 
 
 def test_every_kind_has_a_page_without_an_address():
-    assert all(page.startswith(("howto/", "learn/", "reference/")) for page in rules.PAGES.values())
+    assert all(page.startswith(("howto/", "learn/", "reference/")) for page in findings.PAGES.values())
 
 
 def plain(x):

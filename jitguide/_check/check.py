@@ -4,7 +4,6 @@ import functools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -13,9 +12,8 @@ import jax.stages
 
 from jitguide._arguments import refuse_deleted
 from jitguide._callables import fresh_jit, held_in, peeled, through
-from jitguide._check import faults, inputs, jaxpr_scan, purity, rules
-from jitguide._check.rules import Finding
-from jitguide._display import AsData, Table, duration, wrapped
+from jitguide._check import donation, faults, inputs, jaxpr_scan, purity, rules
+from jitguide._check.findings import IN_THE_TRACE, OF_ARGUMENTS, Finding, Findings
 from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, placeholders_explained
 from jitguide._jaxprs import hides_raw_keys, uses_a_key_twice
 from jitguide._text import clean, first_sentence
@@ -24,13 +22,7 @@ from jitguide._timing.phases import Phases
 from jitguide._timing.rounding import Rounding
 from jitguide._watch.signature import Signature
 
-# Inside a library's wrapper the arguments are not those that you wrote.
-_OF_ARGUMENTS = ("static values", "lists of numbers", "donation", "unused arguments")
-_IN_THE_TRACE = (
-    "retraces", *_OF_ARGUMENTS[:2], "captured constants", "unrolled loops", *_OF_ARGUMENTS[2:],
-    "random keys", "side effects", "host round trips",
-)  # fmt: skip
-_WRAPPED = f"Not checked, because a library wraps the jitted function: {', '.join(_OF_ARGUMENTS)}."
+_WRAPPED = f"Not checked, because a library wraps the jitted function: {', '.join(OF_ARGUMENTS)}."
 _BY_RUNNING = ("break-even", "agreement with the plain function")
 _BY_ROUNDING = (
     "A part of the result differs with and without jit, and about as much without jit if the arguments change by rounding. "
@@ -40,62 +32,6 @@ _BY_ROUNDING = (
 _BUDGET = 0.05
 # The body of a plain call may write files or count steps, so it runs a handful of times at most.
 _MOST_CALLS, _MOST_PLAIN = 1000, 3
-
-
-@dataclass(frozen=True)
-class Findings(AsData):
-    """What `check` found.
-
-    Attributes:
-        function: Name of the function.
-        findings: The findings; empty if all is well.
-        phases: Where the time of a first call goes, and that of a later one; None if it was not run.
-        plain: Seconds of a call without jit; None if it was not timed.
-        notes: What could not be checked, and what else to bear in mind.
-        checked: What was looked at.
-    """
-
-    function: str
-    findings: tuple[Finding, ...]
-    phases: Phases | None = None
-    plain: float | None = None
-    notes: tuple[str, ...] = ()
-    checked: tuple[str, ...] = _IN_THE_TRACE
-
-    def __iter__(self) -> Iterator[Finding]:
-        return iter(self.findings)
-
-    def __len__(self) -> int:
-        return len(self.findings)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of the findings, in order."""
-        return tuple(finding.kind for finding in self.findings)
-
-    def _notes(self) -> list[str]:
-        if self.phases is None:
-            return list(self.notes)
-        steps = {step: getattr(self.phases, step) for step in ("trace", "lower", "compile")}
-        steps |= {"a jitted call": self.phases.steady, "a plain call": self.plain}
-        known = [f"{name} {duration(value)}" for name, value in steps.items() if value is not None]
-        return [f"Roughly: {', '.join(known)}.", *self.notes]
-
-    def _title(self) -> str:
-        count = len(self.findings)
-        if not count:
-            return f"{self.function}: nothing found. Checked {', '.join(self.checked)}."
-        return f"{self.function}: {count} finding{'s' if count > 1 else ''}"
-
-    def __repr__(self) -> str:
-        found = [(f"{i}. {one}", "   ") for i, one in enumerate(self.findings, 1)]
-        texts = [(self._title(), ""), *found, *((note, "") for note in self._notes())]
-        return "\n".join(line for text, indent in texts for line in wrapped(text, rest=indent))
-
-    def _repr_html_(self) -> str:
-        header = ["finding", "what", "what to do", "page"]
-        rows = [[f.kind, f.sentence, f.advice, f.page] for f in self.findings]
-        return Table(header, rows, title=self._title(), notes=self._notes()).html()
 
 
 def check(
@@ -160,7 +96,7 @@ def _check(
     name, own = getattr(fn, "__name__", "fn"), held_in(fn) is None
     found = [*rules.retraces(name, signatures)]
     found += [*rules.statics(signatures), *rules.numbers(signature)] if own else ()
-    looked_at = tuple(what for what in _IN_THE_TRACE if own or what not in _OF_ARGUMENTS)
+    looked_at = tuple(what for what in IN_THE_TRACE if own or what not in OF_ARGUMENTS)
     notes = notes if own else [*notes, _WRAPPED]
     ended = functools.partial(Findings, name, checked=looked_at)
     fixed = {a.name: a.value for a in signature.arguments.values() if a.static}
@@ -228,7 +164,7 @@ def _found_in_the_trace(
     if own:
         with placeholders_explained():
             yield from rules.carries(signature, traced)
-            yield from rules.donation(jitted, signature, traced, traced.lower())
+            yield from donation.donation(jitted, signature, traced, traced.lower())
         yield from faults.unused(signature, traced)
 
 

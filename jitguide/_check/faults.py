@@ -12,7 +12,7 @@ from jax.experimental import checkify
 
 from jitguide import _jaxprs
 from jitguide._check import jaxpr_scan, purity
-from jitguide._check.rules import Finding, finding, named
+from jitguide._check.findings import Finding, finding, named
 from jitguide._display import significant
 from jitguide._timing.equality import apart
 from jitguide._timing.rounding import Rounding, wide

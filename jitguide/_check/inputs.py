@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from jitguide._callables import parameters_of, require_jitted
-from jitguide._check import rules
 from jitguide._jax import at_top_level, jit_options
 from jitguide._text import show
 from jitguide._watch.signature import Signature, signature_of
@@ -64,9 +63,9 @@ def signature(
     signature = signature_of(fn, args, kwargs)
     for argument in signature.arguments.values():
         if argument.static and not argument.declared and jit_options(fn) is not None:
-            option = rules.option("static", fn, signature, argument.name)
+            choice = option("static", fn, signature, argument.name)
             why = "isn't an array, a number or a tree of them"
-            remedy = f"Pass an array, or make it static with `{option}`."
+            remedy = f"Pass an array, or make it static with `{choice}`."
             if conversion := _conversion(argument.value):
                 why = "JAX refuses in a first call, and may misread in a later one"
                 remedy = f"Convert it before the call: `{argument.name}.{conversion}`."
@@ -84,3 +83,12 @@ def _conversion(value: Any) -> str:
     if isinstance(value, np.ndarray) and not value.dtype.isnative:
         return f"astype({value.dtype.newbyteorder('=').name!r})"
     return ""
+
+
+def option(kind: str, fn: Callable[..., Any], signature: Signature, name: str) -> str:
+    """Return the option of jit that picks an argument, "static" or "donate": by name where jit can."""
+    parameter = next((p for p in parameters_of(fn) if p.name == name), None)
+    unnamed = parameter is None or parameter.kind is parameter.POSITIONAL_ONLY
+    if unnamed and not signature.arguments[name].keyword:
+        return f"{kind}_argnums={list(signature.arguments).index(name)}"
+    return f"{kind}_argnames={name!r}"

@@ -2,56 +2,24 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 
-from jitguide import _jax, _jaxprs
-from jitguide._callables import parameters_of
+from jitguide import _jaxprs
 from jitguide._check import jaxpr_scan, purity
-from jitguide._display import AsData, duration, significant, size
+from jitguide._check.findings import WORTH_BYTES, Finding, finding, named
+from jitguide._display import duration, significant, size
 from jitguide._text import place, show
 from jitguide._timing.phases import Phases
 from jitguide._watch.reasons import COMPILE, TRACE, Reason
-from jitguide._watch.signature import Leaf, Signature
+from jitguide._watch.signature import Signature
 from jitguide._watch.signature_diff import differences, reason_for
 from jitguide._watch.static_diff import by_identity
 
-# Below one MiB, a copy of an array in the executable or a second buffer is not worth a change.
-WORTH_BYTES = 2**20
 # A program that needs more calls than this to earn its compile back is often a script that runs once.
 MANY_CALLS, MANY_NUMBERS = 1000, 50
 SMALL_CALL, CLEAR_GAIN = 100e-6, 1.2  # seconds; how many times faster jit makes a call for a gain in practice
-PAGES = {
-    "retrace": "howto/every-call-recompiles",
-    "static": "learn/static-and-traced-values",
-    "constant": "howto/captured-constants",
-    "unrolled loop": "howto/slow-first-call",
-    "donation": "howto/donated-buffers",
-    "unused argument": "learn/arguments",
-    "captured key": "howto/random-keys",
-    "key used twice": "howto/random-keys",
-    "many numbers": "howto/slower-with-jit",
-    "impure body": "learn/purity",
-    "truncated dtype": "howto/precision",
-    "disagreement": "howto/different-results",
-    "host round trip": "learn/how-much-to-jit",
-    "break-even": "howto/slower-with-jit",
-}
-
-
-@dataclass(frozen=True)
-class Finding(AsData):
-    """One thing that costs time or memory: what it is, what to do, and the page of the guide about it."""
-
-    kind: str
-    sentence: str
-    advice: str
-    page: str
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.sentence} {self.advice} (See {self.page}.)"
 
 
 def retraces(name: str, signatures: Sequence[Signature]) -> Iterator[Finding]:
@@ -157,10 +125,6 @@ def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
         )
 
 
-def named(names: dict[int, str], value: Any, what: str) -> str:
-    return f"`{names[id(value)]}`" if id(value) in names else what
-
-
 def unrolled(traced: Any) -> Iterator[Finding]:
     """Find loops of Python that tracing unrolled."""
     run = jaxpr_scan.unrolled(traced.jaxpr) if jaxpr_scan.knows_places(traced.jaxpr) else None
@@ -174,73 +138,6 @@ def unrolled(traced: Any) -> Iterator[Finding]:
             f"The jaxpr contains {what}, from {begin} on: an unrolled Python loop.",
             f"Compile time grows with the copies. Try {remedy}, and measure both.",
         )
-
-
-def option(kind: str, fn: Callable[..., Any], signature: Signature, name: str) -> str:
-    """Return the option of jit that picks an argument, "static" or "donate": by name where jit can."""
-    parameter = next((p for p in parameters_of(fn) if p.name == name), None)
-    unnamed = parameter is None or parameter.kind is parameter.POSITIONAL_ONLY
-    if unnamed and not signature.arguments[name].keyword:
-        return f"{kind}_argnums={list(signature.arguments).index(name)}"
-    return f"{kind}_argnames={name!r}"
-
-
-def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered: Any) -> Iterator[Finding]:
-    """Find arguments whose memory a result could take over."""
-    leaves = [(a.name, leaf) for a in signature.arguments.values() if not a.static for leaf in a.leaves]
-    infos = jax.tree.leaves(lowered.args_info)
-    if len(infos) != len(leaves):
-        return
-    free = [(tuple(out.shape), str(out.dtype)) for out in jax.tree.leaves(traced.out_info)]
-    donated = [(name, leaf) for (name, leaf), info in zip(leaves, infos, strict=True) if info.donated]
-    donated.sort(key=lambda pair: (pair[1].shape, pair[1].dtype) not in free)
-    used: dict[str, list[Leaf]] = {}
-    lost: dict[str, list[Leaf]] = {}
-    for name, leaf in donated:
-        (used if _reused(leaf, free) else lost).setdefault(name, []).append(leaf)
-    for name, without in lost.items():
-        if name in used and sum(map(_bytes, without)) < WORTH_BYTES:
-            continue  # a counter beside the arrays that matter
-        what = f"{without[0].path} {without[0].type}".strip()
-        yield finding(
-            "donation",
-            f"`{name}` is donated without effect: no result has the size of its {what}.",
-            "Do not donate it, or return an update of it in the same shape and dtype.",
-        )
-    helped: dict[str, int] = {}
-    for (name, leaf), info in zip(leaves, infos, strict=True):
-        large = _bytes(leaf) >= WORTH_BYTES
-        if large and not info.donated and (leaf.shape, leaf.dtype) in free:
-            free.remove((leaf.shape, leaf.dtype))
-            helped[name] = helped.get(name, 0) + _bytes(leaf)
-    for name, saved in helped.items():
-        yield finding(
-            "donation",
-            f"`{name}` has {size(saved)} in the shape and dtype of a result, and is not donated.",
-            f"If you do not need it after the call, `{option('donate', fn, signature, name)}` lets XLA "
-            "reuse it for the result.",
-        )
-
-
-def _reused(leaf: Leaf, free: list[tuple[tuple[int, ...], str]]) -> bool:
-    """Take the result out of `free` that can have the memory of a leaf: of its shape and dtype, or of its size."""
-    same = (leaf.shape, leaf.dtype)
-    fits = (result for result in free if 0 < _bytes(leaf) == _size_of(*result))
-    found = same if same in free else next(fits, None)
-    if found is not None:
-        free.remove(found)
-    return found is not None
-
-
-def _bytes(leaf: Leaf) -> int:
-    return _size_of(leaf.shape, leaf.dtype)
-
-
-def _size_of(shape: tuple[int, ...], dtype: str) -> int:
-    try:
-        return _jax.nbytes(shape, jax.numpy.dtype(dtype))
-    except TypeError:  # such as a key of random numbers, whose dtype is JAX's own
-        return 0
 
 
 def host(calls: Sequence[tuple[str, bool]]) -> Iterator[Finding]:
@@ -270,10 +167,6 @@ def break_even(phases: Phases, plain: float) -> Iterator[Finding]:
         f"A jitted call takes {duration(phases.steady)}, a plain one {duration(plain)}: {end}.",
         "Jit a larger function, so that one call does more, or leave jit out.",
     )
-
-
-def finding(kind: str, sentence: str, advice: str) -> Finding:
-    return Finding(kind, sentence, advice, PAGES[kind])
 
 
 def _capital(text: str) -> str:
