@@ -433,6 +433,7 @@ def act_numpy(x):
 
 
 RNG = np.random.default_rng(0)
+NUMBERS = (number for number in range(1000))
 
 
 def act_generator(x):
@@ -498,6 +499,18 @@ def act_draw_from_the_system(x):
     return x + os.urandom(1)[0]
 
 
+def act_choose(x):
+    return x + secrets.choice([1, 2, 3])
+
+
+def act_without_a_seed(x):
+    return x + np.random.default_rng().random(dtype="float32")
+
+
+def act_next_of_a_generator(x):
+    return x + next(NUMBERS)
+
+
 def act_append_to_a_default(x, kept=[]):  # noqa: B006 -- the fault that is looked for
     kept.append(x * 2)
     return x
@@ -513,6 +526,9 @@ IMPURE = {
     act_on_a_default: "changes `shapes[1]`",
     act_next: "changes `TICKETS`",
     act_count_up: "changes `COUNTER`",
+    act_choose: "`secrets.choice` at test_check.py:",
+    act_without_a_seed: "`np.random.default_rng()` at test_check.py:",
+    act_next_of_a_generator: "changes `NUMBERS`",
     act_secret: "`secrets.randbelow` at test_check.py:",
     act_old_generator: "changes `OLD_RNG`",
     act_count: "changes `COUNTS['calls']`",

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import date
-from types import FunctionType
+from types import FunctionType, GeneratorType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -96,10 +96,14 @@ def changed(fn: Callable[..., Any], given: Any, left: Any) -> list[str]:
 def _act(frame: Any, event: str, value: Any) -> str:
     if event == "call":
         module, name = frame.f_globals.get("__name__"), frame.f_code.co_name
-        # NumPy seeds its generators with a `SystemRandom`.
-        own = isinstance(frame.f_locals.get("self"), random.SystemRandom)
-        drawn = module == "secrets" or (module, name) == ("uuid", "uuid4")
-        drawn |= module == "random" and not own and name != "__init__"
+        if name == "getrandbits":  # a generator without a seed asks for it, and so does `RandomState(0)`
+            calls = frame.f_back.f_code.co_names if frame.f_back else ()
+            known = {"randbits": "secrets.randbits", "default_rng": "np.random.default_rng()"}
+            return next((known[call] for call in calls if call in known), "")
+        if isinstance(frame.f_locals.get("self"), random.SystemRandom):
+            module = "secrets"
+        drawn = module in ("random", "secrets") and name != "__init__"
+        drawn |= (module, name) == ("uuid", "uuid4")
         logged = module == "logging" and name in _LOGGED
         return f"{module}.{name}" if (drawn or logged) and frame.f_back is not None else ""
     owner, name = getattr(value, "__self__", None), getattr(value, "__name__", "")
@@ -139,6 +143,9 @@ def _state(value: Any) -> str:
         if has_tracer(list(value)):
             return _LEAK
         return repr([one if isinstance(one, int | float | str) else id(one) for one in value])
+    if isinstance(value, GeneratorType):
+        inside = [_state(one) for one in inspect.getgeneratorlocals(value).values()]
+        return f"{value.gi_frame and value.gi_frame.f_lasti} {inside}"
     if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
         return f"{value!r} {operator.length_hint(value)}"  # a count shows its number, other iterators what is left
     return repr(value) if isinstance(value, int | float | str) else ""
