@@ -57,6 +57,7 @@ SEEN_ELSEWHERE = {
 }
 # Another machine or installation is needed to see these; their texts are in the benchmark of `explain`.
 ELSEWHERE = {
+    "array-pickled-by-older-jax",
     "jaxlib-version",
     "own-file-called-jax",
     "jax-not-installed",
@@ -330,7 +331,7 @@ def test_the_entry_is_complete(entry: Entry) -> None:
     assert entry.cause.endswith(".")
     assert entry.cost.endswith(".")
     assert not entry.title.endswith(".")
-    assert max(map(len, "\n".join([*entry.examples, entry.fix]).splitlines())) <= 80  # what a page shows
+    assert max(map(len, "\n".join([*entry.examples, entry.fix]).splitlines())) <= 76  # with the indent, 80 in a terminal
     assert entry.patterns or entry.error is None, "an error that nothing recognises"
     for code in (*entry.examples, entry.fix):
         assert max(map(len, code.splitlines())) <= 100

@@ -46,20 +46,21 @@ JAX_WORDS = re.compile(
     r"|static_arg(?:num|name)s|donate_arg(?:num|name)s|\b(?:in|out)_axes\b|axis_name|dimension_numbers|"
     r"\bPallas\b|\b(?:Triton|Mosaic GPU) lowering\b|device_put|\bpmap|"
     r"compute_on|ShapeDtypeStruct|create_device_mesh|make_mesh|mesh_shape|\b(?:in|out)_specs\b|(?:physical|logical) mesh\b|mesh axis name|unreduced|"
-    r"PJRT|checkify|nondiff_argnums|threefry|holomorphic|fully addressable|different trace level|"
+    r"PJRT|libtpu|TPU (?:system|initialization|backend)|/dev/(?:vfio|accel)|CoordinationService|stopped sending heartbeats|'(?:Lowered|Exported)' object|'function' object has no attribute '(?:lower|clear_cache|eval_shape)'|checkify|nondiff_argnums|threefry|holomorphic|fully addressable|different trace level|"
     r"Equinox\w+Error|modules that hold variables|shard_map\(|std::bad_cast|"
     rf"\b(?:{'|'.join(name for name in dir(jax.lax) if '_' in name.strip('_') and not name.startswith('_'))})\b",
     re.IGNORECASE,
 )
 # XLA's own log lines name files of TensorFlow, where XLA began; PyTorch has its own words for errors of cuDNN.
 OTHER_LIBRARY = re.compile(
-    r"\b(?:torch(?:_xla)?|(?<!org_tensorflow/)tensorflow(?!/(?:compiler|stream_executor(?!/platform)|tsl))|keras|numba|pandas|sklearn|pytensor|aesara|onnxruntime)\b"
-    r"|\[Op:|PyTorch|TORCH_|ProcessGroupNCCL|cuDNN error: |CUDA error: [^\n]* when calling|\{\{node"
+    r"\b(?:torch(?:_xla)?|(?<!org_tensorflow/)tensorflow(?!/(?:compiler|stream_executor(?!/platform)|tsl)|\.CoordinationService)|keras|numba|pandas|sklearn|pytensor|aesara|onnxruntime"
+    r"|xgboost|lightgbm|dgl|mxnet|tvm|oneflow|cupy(?:_backends)?|sentencepiece\w*|libprotobuf|ray\.exceptions|mujoco\.FatalError)\b"
+    r"|ModelProto|cuBLAS failed with status|\[Op:|PyTorch|TORCH_|ProcessGroupNCCL|cuDNN error: |(?:CUDA|cusolver|cublas|cufft) error: [^\n]* when calling|\{\{node"
     r"|flax\.errors\.(?!html|TraceContext|JaxTransform)"
 )
 # A folder of yours may be called torch, and so may an environment.
 OTHER_FILE = re.compile(
-    r"(?:-packages[/\\]|^)(?:torch(?:_xla)?|tensorflow|keras|numba|pandas|sklearn|pytensor|aesara|onnxruntime)[/\\](?!src[/\\]backend[/\\]jax[/\\])"
+    r"(?:-packages[/\\]|^)(?:torch(?:_xla)?|tensorflow|keras|numba|pandas|sklearn|pytensor|aesara|onnxruntime|xgboost|lightgbm|dgl|mxnet|tvm|cupy|warp|sentencepiece)[/\\](?!src[/\\]backend[/\\]jax[/\\])"
 )
 # The package of a file, other than JAX and your own.
 PACKAGE = re.compile(r"-packages[/\\](?!jax(?:lib)?[/\\])([A-Za-z]\w*)[/\\]")
@@ -69,9 +70,9 @@ MISSING = re.compile(  # another package than JAX
 )
 # A public name that JAX, or a module of it, does not have.
 MISSING_NAME = re.compile(
-    r"module '?(?P<owner>jax(?:\.[a-z]\w*)*)'? has no attribute '?(?P<attribute>[a-zA-Z]\w*)"
-    r"|cannot import name '?(?P<name>[a-zA-Z]\w*)'? from (?:partially initialized module )?'?(?P<source>jax(?:\.[a-z]\w*)*)(?![\w.])"
-    r"|No module named '?(?P<module>jax(?:\.[a-z]\w*)*)"
+    r"module '?(?P<owner>jax(?:\.[a-z_]\w*)*)'? has no attribute '?(?P<attribute>[a-zA-Z]\w*)"
+    r"|cannot import name '?(?P<name>[a-zA-Z]\w*)'? from (?:partially initialized module )?'?(?P<source>jax(?:\.[a-z_]\w*)*)(?![\w.])"
+    r"|No module named '?(?P<module>jax(?:\.[a-z_]\w*)*)"
 )
 # Their message is a name that you chose, which may hold "jax".
 NAMES_ONLY = re.compile(
