@@ -331,7 +331,9 @@ def test_the_entry_is_complete(entry: Entry) -> None:
     assert entry.cause.endswith(".")
     assert entry.cost.endswith(".")
     assert not entry.title.endswith(".")
-    assert max(map(len, "\n".join([*entry.examples, entry.fix]).splitlines())) <= 76  # with the indent, 80 in a terminal
+    assert (
+        max(map(len, "\n".join([*entry.examples, entry.fix]).splitlines())) <= 76
+    )  # with the indent, 80 in a terminal
     assert entry.patterns or entry.error is None, "an error that nothing recognises"
     for code in (*entry.examples, entry.fix):
         assert max(map(len, code.splitlines())) <= 100

@@ -16,6 +16,8 @@ import sys
 import time
 import uuid
 import warnings
+from pathlib import Path
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -511,6 +513,75 @@ def act_next_of_a_generator(x):
     return x + next(NUMBERS)
 
 
+class Registry:
+    rows: ClassVar[list] = []
+    seen: ClassVar[dict] = {}
+    last = None
+
+    def __init__(self):
+        self.metrics = {"steps": 0}
+
+    def count(self):
+        self.metrics["steps"] += 1
+
+
+REGISTRY, NESTED = Registry(), {"stats": {"calls": 0}}
+
+
+def remember(x):
+    KEPT.append(x.sum())
+
+
+def act_by_a_helper(x):
+    remember(x)
+    return x
+
+
+def act_on_a_list_of_a_class(x):
+    Registry.rows.append(x)
+    return x
+
+
+def act_on_an_attribute_of_a_class(x):
+    Registry.last = x
+    return x
+
+
+def act_on_a_dict_of_a_class(x):
+    Registry.seen["calls"] = Registry.seen.get("calls", 0) + 1
+    return x
+
+
+def act_by_a_method(x):
+    REGISTRY.count()
+    return x
+
+
+def act_on_a_nested_dict(x):
+    NESTED["stats"]["calls"] += 1
+    return x
+
+
+def act_on_an_attribute_of_a_function(x):
+    remember.last = x
+    return x
+
+
+def act_on_the_environment(x):
+    os.environ["JITGUIDE_TEST"] = str(x.shape)
+    return x
+
+
+def act_on_a_setting(x):
+    jax.config.update("jax_log_compiles", False)
+    return x
+
+
+def act_write(x):
+    Path(os.devnull).write_text("a")
+    return x
+
+
 def act_append_to_a_default(x, kept=[]):  # noqa: B006 -- the fault that is looked for
     kept.append(x * 2)
     return x
@@ -526,6 +597,16 @@ IMPURE = {
     act_on_a_default: "changes `shapes[1]`",
     act_next: "changes `TICKETS`",
     act_count_up: "changes `COUNTER`",
+    act_by_a_helper: "stores a tracer in `KEPT`",
+    act_on_a_list_of_a_class: "stores a tracer in `Registry.rows`",
+    act_on_an_attribute_of_a_class: "stores a tracer in `Registry.last`",
+    act_on_a_dict_of_a_class: "changes `Registry.seen['calls']`",
+    act_by_a_method: "changes `REGISTRY.metrics['steps']`",
+    act_on_a_nested_dict: "changes `NESTED['stats']['calls']`",
+    act_on_an_attribute_of_a_function: "stores a tracer in `remember.last`",
+    act_on_the_environment: "`os.environ` at test_check.py:",
+    act_on_a_setting: "`jax.config.update` at test_check.py:",
+    act_write: "`pathlib.write_text` at test_check.py:",
     act_choose: "`secrets.choice` at test_check.py:",
     act_without_a_seed: "`np.random.default_rng()` at test_check.py:",
     act_next_of_a_generator: "changes `NUMBERS`",
@@ -559,6 +640,8 @@ def test_an_impure_body_is_found(fn):
     assert found.kind == "impure body"
     assert IMPURE[fn] in found.sentence
     KEPT.clear()
+    Registry.rows.clear()
+    Registry.last = remember.last = None
 
 
 LIMITS = [1.0, 2.0]
@@ -567,6 +650,7 @@ LIMITS = [1.0, 2.0]
 def test_what_is_pure_is_not_mentioned():
     def steady(x, key):
         parts = [x + np.random.RandomState(0).rand(3).astype("float32")]
+        parts.append(x[np.array(random.Random(0).sample(range(3), 3))])
         for limit in LIMITS:
             parts.append(jnp.minimum(x, limit))
         return sum(parts) + jax.random.normal(key, x.shape) + jnp.asarray(np.arange(3.0), x.dtype)
@@ -779,7 +863,7 @@ def test_a_cache_of_arrays_that_the_body_fills_is_found():
 
 
 @pytest.mark.parametrize(
-    ("method", "words"), [(Model.count, "changes `self.steps`"), (Model.keep, "in `self`")]
+    ("method", "words"), [(Model.count, "changes `self.steps`"), (Model.keep, "in `self.history`")]
 )
 def test_what_the_body_does_to_a_static_object_is_found(method, words):
     found = check(jax.jit(method, static_argnums=0), Model(), ones(3), run=False).findings

@@ -12,7 +12,7 @@ import jax.stages
 
 from jitguide._arguments import refuse_deleted
 from jitguide._callables import fresh_jit, held_in, peeled, through
-from jitguide._check import donation, faults, inputs, jaxpr_scan, purity, rules
+from jitguide._check import donation, faults, inputs, jaxpr_scan, purity, reach, rules
 from jitguide._check.findings import IN_THE_TRACE, OF_ARGUMENTS, Finding, Findings
 from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, placeholders_explained
 from jitguide._jaxprs import hides_raw_keys, uses_a_key_twice
@@ -104,9 +104,9 @@ def _check(
         return ended(tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
     fresh, unknown = fresh_jit(jitted)
     with faults.truncations(found):
-        traced, acts = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
+        traced, acts, leaks = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
     found += _found_in_the_trace(fn, jitted, signature, traced, own)
-    found += faults.purities(purity.captured(fn) | fixed, acts)
+    found += faults.purities(acts, leaks)
     notes = [*notes, *unknown, *_blind_spots(jitted, traced.jaxpr)]
     if not run:
         return ended(tuple(found), notes=tuple(notes))
@@ -144,7 +144,7 @@ def _plainly(
         given = call.fresh()
         left = _own_containers(given)
         _, plain = _fastest(function, lambda: left, 1)  # it compiles each of the operations
-        changed = [*faults.changed(purity.changed(function, given, left))]
+        changed = [*faults.changed(reach.changed(function, given, left))]
         seconds, _ = _fastest(function, fresh, _MOST_PLAIN)
         rounding = Rounding(function, fresh, plain, faults.numbers)
         found = [*changed, *faults.disagreement(result, plain, rounding, impure or bool(changed))]

@@ -11,7 +11,7 @@ import numpy as np
 from jax.experimental import checkify
 
 from jitguide import _jaxprs
-from jitguide._check import jaxpr_scan, purity
+from jitguide._check import jaxpr_scan, reach
 from jitguide._check.findings import Finding, finding, named
 from jitguide._display import significant
 from jitguide._timing.equality import apart
@@ -33,7 +33,7 @@ def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
         )
     if not jaxpr_scan.draws_alike(traced.jaxpr):
         return
-    names = {id(value): name for name, value in purity.captured(fn).items()}
+    names = {id(value): name for name, value in reach.captured(fn).items()}
     keys = [
         named(names, c, "a random key")
         for c in _jaxprs.constants(traced.jaxpr)
@@ -62,7 +62,7 @@ def unused(signature: Signature, traced: Any) -> Iterator[Finding]:
             )
 
 
-def purities(values: dict[str, Any], acts: Sequence[str]) -> Iterator[Finding]:
+def purities(acts: Sequence[str], leaks: Sequence[str]) -> Iterator[Finding]:
     """Find what the body does while it is traced, and a compiled call leaves out."""
     if acts:
         what = ", ".join(acts[:_ACTS]).replace(", uses ", ", ")
@@ -72,7 +72,7 @@ def purities(values: dict[str, Any], acts: Sequence[str]) -> Iterator[Finding]:
             f"The body {what}: that runs while JAX traces, and not in later calls.",
             "Pass times and random numbers as arguments, return what changes, and print with `jax.debug.print`.",
         )
-    for name in purity.leaks(values):
+    for name in leaks:
         yield finding(
             "impure body",
             f"The body stores a tracer in `{name}`: a tracer has no value, and using it later raises an error.",

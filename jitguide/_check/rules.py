@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from jitguide import _jaxprs
-from jitguide._check import jaxpr_scan, purity
+from jitguide._check import jaxpr_scan, reach
 from jitguide._check.findings import WORTH_BYTES, Finding, finding, named
 from jitguide._display import duration, significant, size
 from jitguide._text import place, show
@@ -114,7 +114,7 @@ def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     found = _jaxprs.constants(traced.jaxpr)
     total = sum(c.nbytes for c in found)
     if total >= WORTH_BYTES:
-        names = {id(value): name for name, value in purity.captured(fn).items()}
+        names = {id(value): name for name, value in reach.captured(fn).items()}
         large = [c for c in found[:3] if c.nbytes >= min(WORTH_BYTES, found[0].nbytes)]
         texts = [f"{named(names, c, 'an array')} {_jaxprs.short_type(c)} ({size(c.nbytes)})" for c in large]
         rest = f" and {len(found) - len(large)} more: {size(total)} in all" if len(found) > len(large) else ""

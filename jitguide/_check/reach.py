@@ -1,0 +1,143 @@
+"""What a function can reach and change besides its arguments, and what each of these things is at a moment."""
+
+import inspect
+import operator
+import random
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import FunctionType, GeneratorType, ModuleType
+from typing import Any
+
+import numpy as np
+from jax import tree
+
+from jitguide._callables import parameters_of
+from jitguide._files import owner
+from jitguide._jax import has_tracer, is_tracer
+
+LEAK = "a tracer"  # the state of what holds one
+_DEPTH = 3  # of functions that call each other, and of objects in objects
+_MOST = 4000  # things that are looked at
+_LARGE = 2**16  # bytes or entries: of a larger array or list, no copy is kept
+
+
+def captured(fn: Callable[..., Any]) -> dict[str, Any]:
+    """Return what a function takes from around it, and its defaults, by name; methods and callable objects take `self`."""
+    inner = inspect.unwrap(fn)
+    own = {"self": inner.__self__} if inspect.ismethod(inner) else {}
+    if _holds(inner) and inspect.ismethod(call := inner.__call__):
+        own, inner = {"self": inner}, call
+    try:
+        found = inspect.getclosurevars(inner)
+    except (TypeError, ValueError):
+        return own
+    defaults = {p.name: p.default for p in parameters_of(inner) if p.default is not p.empty}
+    return {**own, **defaults, **found.globals, **found.nonlocals}
+
+
+def within_reach(fn: Callable[..., Any], depth: int = _DEPTH) -> dict[str, Any]:
+    """Return what a function and your functions that it calls take from around them."""
+    found = captured(fn)
+    for value in list(found.values()) if depth else ():
+        inner = inspect.unwrap(value) if callable(value) else value
+        if _is_yours(inner):
+            found = within_reach(inner, depth - 1) | found
+    return found
+
+
+def states(values: dict[str, Any]) -> dict[str, str]:
+    """Return as text what a trace can change of values: generators, numbers, lists and arrays, and those inside them."""
+    found: dict[str, str] = {}
+    seen: set[int] = set()
+    level = dict(values)
+    for _ in range(_DEPTH + 1):
+        level = {name: value for name, value in level.items() if id(value) not in seen or _is_plain(value)}
+        found |= {name: _state(value) for name, value in level.items()}
+        seen |= set(map(id, level.values()))
+        level = {name: one for of, value in level.items() for name, one in _inside(of, value)}
+        if len(found) + len(level) > _MOST:
+            break
+    return found | {"np.random": repr(np.random.get_state())}  # noqa: NPY002 -- the user's, and not used
+
+
+def changed(fn: Callable[..., Any], given: Any, left: Any) -> list[str]:
+    """Return the names of arguments whose containers differ: as given, and as a plain call of `fn` left them."""
+    try:
+        signature = inspect.signature(fn)
+        before, after = (signature.bind(*args, **kwargs).arguments for args, kwargs in (given, left))
+    except (TypeError, ValueError):
+        return []
+    pairs = {name: (tree.flatten(value), tree.flatten(after[name])) for name, value in before.items()}
+    return [
+        name
+        for name, ((old, form), (new, other)) in pairs.items()
+        if form != other or any(a is not b for a, b in zip(old, new, strict=True))
+    ]
+
+
+def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what is inside a dict, an object and its class, or inside a function, a class or a module of yours."""
+    if isinstance(value, dict):
+        yield from ((f"{name}[{key!r}]", one) for key, one in list(value.items()))
+    elif _holds(value):
+        attributes = (_own_attributes(type(value)) if _is_yours(type(value)) else {}) | vars(value)
+        yield from ((f"{name}.{key}", one) for key, one in attributes.items())
+    elif _is_yours(value):
+        yield from ((f"{name}.{key}", one) for key, one in _own_attributes(value).items())
+
+
+def _own_attributes(owner_of: Any) -> dict[str, Any]:
+    return {
+        key: value
+        for key, value in vars(owner_of).items()
+        if not key.startswith("__") and not callable(value) and not isinstance(value, ModuleType)
+    }
+
+
+def _is_yours(value: Any) -> bool:
+    """Return whether a function, a class or a module is in a file of yours."""
+    if isinstance(value, FunctionType):
+        return owner(value.__code__.co_filename) == "you"
+    if inspect.isclass(value):
+        methods = (m for m in vars(value).values() if isinstance(m, FunctionType))
+        place = next((m.__code__.co_filename for m in methods), None)
+        module = inspect.getmodule(value)
+        return owner(place or getattr(module, "__file__", None) or "<frozen") == "you"
+    return isinstance(value, ModuleType) and owner(getattr(value, "__file__", None) or "<frozen") == "you"
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, int | float | str)
+
+
+def _state(value: Any) -> str:
+    if is_tracer(value):
+        return LEAK
+    if isinstance(value, np.random.Generator):
+        return str(value.bit_generator.state)
+    if isinstance(value, np.random.RandomState):
+        return repr(value.get_state())
+    if isinstance(value, random.Random):
+        return "" if isinstance(value, random.SystemRandom) else str(hash(value.getstate()))
+    if isinstance(value, np.ndarray):
+        return str(hash(value.tobytes())) if value.dtype != object and value.nbytes < _LARGE else ""
+    if isinstance(value, list | deque | set | bytearray):
+        if len(value) >= _LARGE:
+            return str(len(value))
+        if has_tracer(list(value)):
+            return LEAK
+        return repr([one if isinstance(one, int | float | str) else id(one) for one in value])
+    if isinstance(value, tuple) and has_tracer(value):
+        return LEAK
+    if isinstance(value, GeneratorType):
+        inside = [_state(one) for one in inspect.getgeneratorlocals(value).values()]
+        return f"{value.gi_frame and value.gi_frame.f_lasti} {inside}"
+    if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
+        return f"{value!r} {operator.length_hint(value)}"  # a count shows its number, other iterators what is left
+    return repr(value) if isinstance(value, int | float | str) else ""
+
+
+def _holds(value: Any) -> bool:
+    """Return whether a value is an object with fields, and not a function, a class or a module."""
+    other = inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value)
+    return hasattr(value, "__dict__") and not other
