@@ -1322,3 +1322,19 @@ class Labelled:
 def test_an_object_with_a_dict_of_mixed_keys_may_be_captured():
     model = Labelled()
     assert check(jax.jit(lambda x: model(x)), jnp.ones(3), run=False).kinds == ()
+
+
+def test_a_number_of_too_many_bits_is_called_that():
+    with pytest.raises(TypeError, match="which doesn't fit into 32 bits. Pass a float"):
+        check(jax.jit(lambda n: n * 3), 2**40)
+
+
+def test_a_loop_that_lengthens_an_array_is_unrolled():
+    def trajectory(x):
+        states = jnp.zeros((0, 3))
+        for _ in range(120):
+            x = jnp.tanh(x) * 0.9
+            states = jnp.concatenate([states, x[None]])
+        return states
+
+    assert only(jax.jit(trajectory), ones(3)).kind == "unrolled loop"

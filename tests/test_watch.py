@@ -1220,3 +1220,11 @@ def test_a_new_attribute_of_an_nnx_module_is_named():
         for name, text in zip(["`net.extra`", "`net.cache`", "['extra']", "['cache']"], told, strict=True)
     ), told
     assert not any("traced argument" in text for text in told)
+
+
+@pytest.mark.skipif(not hasattr(jax, "new_ref"), reason="JAX has no references")
+def test_a_reference_in_place_of_an_array_is_the_reason():
+    read = watch(jax.jit(lambda r: r[...]))
+    read(jnp.ones(4))
+    read(jax.new_ref(jnp.ones(4)))
+    assert str(read.calls[1].reason).startswith("`r` changed dtype, float32[4] → Ref{float32[4]}")

@@ -22,7 +22,10 @@ from jitguide._timing.phases import Phases
 from jitguide._timing.rounding import Rounding
 from jitguide._watch.signature import Signature
 
-_WRAPPED = f"Not checked, because a library wraps the jitted function: {', '.join(OF_ARGUMENTS)}."
+_WRAPPED = (
+    f"Not checked, because a library wraps the jitted function: {', '.join(OF_ARGUMENTS)}, and whether it "
+    "changes what it gets, such as an attribute of a Flax module."
+)
 _BY_RUNNING = ("break-even", "agreement with the plain function")
 _BY_ROUNDING = (
     "A part of the result differs with and without jit, and about as much without jit if the arguments change by rounding. "

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
 from jitguide._callables import parameters_of, require_jitted
@@ -66,6 +67,9 @@ def signature(
             choice = option("static", fn, signature, argument.name)
             why = "isn't an array, a number or a tree of them"
             remedy = f"Pass an array, or make it static with `{choice}`."
+            if isinstance(argument.value, int):
+                bits = 64 if jax.config.jax_enable_x64 else 32
+                why, remedy = f"doesn't fit into {bits} bits", "Pass a float."
             if conversion := _conversion(argument.value):
                 why = "JAX refuses in a first call, and may misread in a later one"
                 remedy = f"Convert it before the call: `{argument.name}.{conversion}`."

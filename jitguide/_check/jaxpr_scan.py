@@ -97,7 +97,7 @@ def _longest_run(equations: list[Any]) -> Repeats | None:
     kinds: dict[tuple[str, Place], int] = {}
     places = [_place(e) for e in equations]
     # An unrolled sum repeats an operation as well, but at places of its own.
-    named = [" ".join([e.primitive.name, *(str(v.aval) for v in e.outvars)]) for e in equations]
+    named = [" ".join([e.primitive.name, *_types(e)]) for e in equations]
     words = np.array([kinds.setdefault(kind, len(kinds)) for kind in zip(named, places, strict=True)])
     best = None
     for body in range(1, min(_LONGEST_BODY, len(words) // _FEWEST_REPEATS) + 1):
@@ -113,6 +113,12 @@ def _longest_run(equations: list[Any]) -> Repeats | None:
         if readers and not _in_a_librarys_loop(equations[start]):
             best = Repeats(times, body, equations[start], chained)
     return best
+
+
+def _types(equation: Any) -> list[str]:
+    """Return the types of the results; of an array that each iteration of a loop lengthens, without its shape."""
+    grows = equation.primitive.name == "concatenate"
+    return [str(v.aval.dtype if grows else v.aval) for v in equation.outvars]
 
 
 def _is_the_readers(first: Any, places: set[Place], outside: set[Place], chained: bool) -> bool:

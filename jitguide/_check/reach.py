@@ -1,4 +1,4 @@
-"""What a function can reach and change besides its arguments, and what each of these things is at a moment."""
+"""What a function can reach and change apart from its arguments, and what each of these things is at a moment."""
 
 import inspect
 import operator

@@ -46,7 +46,7 @@ JAX_WORDS = re.compile(
     r"|static_arg(?:num|name)s|donate_arg(?:num|name)s|\b(?:in|out)_axes\b|axis_name|dimension_numbers|"
     r"\bPallas\b|\b(?:Triton|Mosaic GPU) lowering\b|device_put|\bpmap|"
     r"compute_on|ShapeDtypeStruct|create_device_mesh|make_mesh|mesh_shape|\b(?:in|out)_specs\b|(?:physical|logical) mesh\b|mesh axis name|unreduced|"
-    r"PJRT|libtpu|TPU (?:system|initialization|backend)|/dev/(?:vfio|accel)|CoordinationService|RegisterTask|coordination_leader|mps dialect|stopped sending heartbeats|'(?:Lowered|Exported)' object|'function' object has no attribute '(?:lower|clear_cache|eval_shape)'|checkify|nondiff_argnums|threefry|holomorphic|fully addressable|different trace level|"
+    r"PJRT|libtpu|TPU (?:system|initialization|backend)|/dev/(?:vfio|accel)|CoordinationService|RegisterTask|coordination_leader|mps dialect|stopped sending heartbeats|'(?:Lowered|Exported)' object|data type 'V'|'function' object has no attribute '(?:lower|clear_cache|eval_shape)'|checkify|nondiff_argnums|threefry|holomorphic|fully addressable|different trace level|"
     r"Equinox\w+Error|modules that hold variables|shard_map\(|std::bad_cast|"
     rf"\b(?:{'|'.join(name for name in dir(jax.lax) if '_' in name.strip('_') and not name.startswith('_'))})\b",
     re.IGNORECASE,

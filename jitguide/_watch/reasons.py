@@ -148,7 +148,7 @@ _KINDS = {
     ),
     "transformed": _Kind(
         "{argument} was called under `{now}`, which compiles it for itself",
-        "each transformation compiles it again, for each shape. Jit the whole, such as `jax.jit(jax.vmap(f))`, "
+        "each transformation compiles it again, for each shape. Jit the whole, as in `jax.jit(jax.vmap(f))` or `jax.jit(jax.grad(f))`, "
         "and watch that for reasons.",
         (TRACE, COMPILE),
     ),

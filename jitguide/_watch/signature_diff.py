@@ -162,7 +162,7 @@ def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
     if before == now:
         return
     types = (before.type, now.type)
-    if before.dtype != now.dtype:
+    if before.dtype != now.dtype or type(before.aval) is not type(now.aval):  # or a reference to an array
         keys = sum(text.startswith("key<") for text in types)
         yield reason("dtype", name, *types, ("", _MIXED_KEYS, _IMPLEMENTATIONS)[keys])
     if before.shape != now.shape:

@@ -367,7 +367,8 @@ def test_symbolic_export_compiles_each_size(counted):
 
 @pytest.mark.claim(
     "open-length-cannot-decide-a-branch",
-    "A Python `if` on a symbolic length raises `InconclusiveDimensionOperation`, unless a constraint decides it.",
+    "A Python `if` on a symbolic length compared by `<` or `>` raises `InconclusiveDimensionOperation`, unless a "
+    "constraint decides it.",
 )
 def test_open_length_cannot_decide_a_branch():
     f = jax.jit(lambda x: x if x.shape[0] > 5 else -x)
