@@ -1325,7 +1325,7 @@ def test_an_object_with_a_dict_of_mixed_keys_may_be_captured():
 
 
 def test_a_number_of_too_many_bits_is_called_that():
-    with pytest.raises(TypeError, match="which doesn't fit into 32 bits. Pass a float"):
+    with pytest.raises(TypeError, match=r"which doesn't fit into 32 bits\. Pass a float"):
         check(jax.jit(lambda n: n * 3), 2**40)
 
 
