@@ -93,4 +93,4 @@ def _python_act(frame: Any) -> str:
 
 def _is_shared(generator: Any) -> bool:
     """Return whether a generator of Python is the one that all programs share, and not one with a seed of yours."""
-    return generator is random._inst  # type: ignore[attr-defined]
+    return generator is random._inst
