@@ -9,7 +9,7 @@ import run_here
 def test_a_step_says_how_it_went(monkeypatch, tmp_path):
     monkeypatch.setattr(run_here, "RESULTS", tmp_path)
     assert (
-        run_here.run("site", [], ("sphinx", "no_such_module"))
+        run_here.run("site", [], ("jax", "no_such_module"))
         == "left out: no_such_module is not installed here"
     )
     good = run_here.run("good step", ["-c", "import jitguide; print('fine')"], ("jitguide",))

@@ -14,6 +14,7 @@ from jitguide._files import owner
 from jitguide._text import place
 
 T = TypeVar("T")
+_SHARED = random.random.__self__  # the generator behind the functions of `random`
 _LOGGED = ("debug", "info", "warning", "error", "exception", "critical", "log")
 _CLOCKS = {v for name, v in vars(time).items() if name.startswith(("time", "perf", "mono", "process_t"))}
 # Functions that change the world outside, by the package of their module; all of them are written in Python.
@@ -93,4 +94,4 @@ def _python_act(frame: Any) -> str:
 
 def _is_shared(generator: Any) -> bool:
     """Return whether a generator of Python is the one that all programs share, and not one with a seed of yours."""
-    return generator is random._inst
+    return generator is _SHARED
