@@ -14,6 +14,7 @@ import re
 import secrets
 import sys
 import time
+import unittest.mock
 import uuid
 import warnings
 from pathlib import Path
@@ -1338,3 +1339,37 @@ def test_a_loop_that_lengthens_an_array_is_unrolled():
         return states
 
     assert only(jax.jit(trajectory), ones(3)).kind == "unrolled loop"
+
+
+class Proxy:
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
+
+
+class Table:
+    @functools.cached_property
+    def numbers(self):
+        return np.arange(3.0, dtype="float32")
+
+
+TABLE = Table()
+
+
+def test_what_refuses_to_be_looked_at_is_passed_over():
+    proxy, mock, cycle = Proxy(), unittest.mock.MagicMock(), []
+    cycle.append(cycle)
+
+    def body(x):
+        return x if (proxy, cycle, mock.call) is None else 2 * x
+
+    assert check(jax.jit(body), ones(3), run=False).kinds == ()
+
+
+def test_a_cached_property_is_no_side_effect():
+    assert check(jax.jit(lambda x: x + TABLE.numbers), ones(3), run=False).kinds == ()
+
+
+def test_a_tracer_that_another_function_left_is_not_held_against_this_one():
+    jax.jit(act_on_an_attribute_of_a_class)(ones(3))
+    assert check(jax.jit(lambda x: x if Registry.last is None else 2 * x), ones(3), run=False).kinds == ()
+    Registry.last = None

@@ -19,6 +19,10 @@ from jitguide._timing.rounding import Rounding, wide
 from jitguide._watch.signature import Signature
 
 _ACTS = 4  # that are named
+_TO_THE_WORLD = (
+    "Pass times and random numbers as arguments, return what changes, and print with `jax.debug.print`."
+)
+_TO_A_CACHE = "Return what changes. A cache that is filled once, without a tracer, does no harm."
 _TOLERANCE = 1e-3  # relative: what rounding alone may change
 TRUNCATED = r"Explicitly requested dtype (\w+) .* truncated to dtype (\w+)"  # a warning of JAX
 
@@ -70,7 +74,7 @@ def purities(acts: Sequence[str], leaks: Sequence[str]) -> Iterator[Finding]:
         yield finding(
             "impure body",
             f"The body {what}: that runs while JAX traces, and not in later calls.",
-            "Pass times and random numbers as arguments, return what changes, and print with `jax.debug.print`.",
+            _TO_A_CACHE if all(act.startswith("changes") for act in acts) else _TO_THE_WORLD,
         )
     for name in leaks:
         yield finding(

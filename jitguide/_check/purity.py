@@ -53,9 +53,9 @@ def observed(
     finally:
         sys.setprofile(profiler)
     after = states(within_reach(fn) | statics)
-    leaks = [name for name, state in after.items() if state == LEAK]
-    new = (name for name, state in after.items() if state not in (before.get(name), LEAK))
-    return result, [*acts, *(f"changes `{name}`" for name in new)], leaks
+    new = {name: state for name, state in after.items() if state != before.get(name)}
+    leaks = [name for name, state in new.items() if state.startswith(LEAK)]
+    return result, [*acts, *(f"changes `{name}`" for name in new if name not in leaks)], leaks
 
 
 def _act(frame: Any, event: str, value: Any) -> str:

@@ -5,7 +5,9 @@ import operator
 import random
 from collections import deque
 from collections.abc import Callable, Iterator
-from types import FunctionType, GeneratorType, ModuleType
+from functools import cached_property
+from itertools import islice
+from types import FunctionType, GeneratorType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from jitguide._callables import parameters_of
 from jitguide._files import owner
 from jitguide._jax import has_tracer, is_tracer
 
-LEAK = "a tracer"  # the state of what holds one
+LEAK = "a tracer"  # how the state of what holds one begins
 _DEPTH = 3  # of functions that call each other, and of objects in objects
 _MOST = 4000  # things that are looked at
 _LARGE = 2**16  # bytes or entries: of a larger array or list, no copy is kept
@@ -39,8 +41,8 @@ def within_reach(fn: Callable[..., Any], depth: int = _DEPTH) -> dict[str, Any]:
     """Return what a function and your functions that it calls take from around them."""
     found = captured(fn)
     for value in list(found.values()) if depth else ():
-        inner = inspect.unwrap(value) if callable(value) else value
-        if _is_yours(inner):
+        inner = _safely(None, inspect.unwrap, value) if callable(value) else value
+        if type(inner) is FunctionType and _is_yours(inner):
             found = within_reach(inner, depth - 1) | found
     return found
 
@@ -51,12 +53,11 @@ def states(values: dict[str, Any]) -> dict[str, str]:
     seen: set[int] = set()
     level = dict(values)
     for _ in range(_DEPTH + 1):
-        level = {name: value for name, value in level.items() if id(value) not in seen or _is_plain(value)}
-        found |= {name: _state(value) for name, value in level.items()}
+        found |= {name: _safely("", _state, value) for name, value in level.items()}
         seen |= set(map(id, level.values()))
-        level = {name: one for of, value in level.items() for name, one in _inside(of, value)}
-        if len(found) + len(level) > _MOST:
-            break
+        inside = (one for name, value in level.items() for one in _safely((), _inside, name, value))
+        new = (one for one in inside if id(one[1]) not in seen or _is_plain(one[1]))
+        level = dict(islice(new, max(0, _MOST - len(found))))
     return found | {"np.random": repr(np.random.get_state())}  # noqa: NPY002 -- the user's, and not used
 
 
@@ -75,15 +76,29 @@ def changed(fn: Callable[..., Any], given: Any, left: Any) -> list[str]:
     ]
 
 
-def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what is inside a dict, an object and its class, or inside a function, a class or a module of yours."""
+def _safely(otherwise: Any, ask: Callable[..., Any], *of: Any) -> Any:
+    """Return what `ask` returns; `otherwise` if an object of yours, such as a proxy, raises when it is looked at."""
+    try:
+        return ask(*of)
+    except Exception:
+        return otherwise
+
+
+def _inside(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Return what is inside a dict, or inside an object, a function, a class or a module of yours."""
     if isinstance(value, dict):
-        yield from ((f"{name}[{key!r}]", one) for key, one in list(value.items()))
-    elif _holds(value):
-        attributes = (_own_attributes(type(value)) if _is_yours(type(value)) else {}) | vars(value)
-        yield from ((f"{name}.{key}", one) for key, one in attributes.items())
-    elif _is_yours(value):
-        yield from ((f"{name}.{key}", one) for key, one in _own_attributes(value).items())
+        plain = (repr(key) if _is_plain(key) else f"key {i}" for i, key in enumerate(value))
+        return [(f"{name}[{key}]", one) for key, one in zip(plain, dict.values(value), strict=True)]
+    kind = type(value)
+    if _holds(value) and (_is_yours(kind) or kind is SimpleNamespace):
+        cached = {
+            key for c in kind.__mro__ for key, one in vars(c).items() if isinstance(one, cached_property)
+        }
+        attributes = _own_attributes(kind) | vars(value)
+        return [(f"{name}.{key}", a) for key, a in attributes.items() if key not in cached or is_tracer(a)]
+    if _is_yours(value):
+        return [(f"{name}.{key}", one) for key, one in _own_attributes(value).items()]
+    return []
 
 
 def _own_attributes(owner_of: Any) -> dict[str, Any]:
@@ -102,8 +117,10 @@ def _is_yours(value: Any) -> bool:
         methods = (m for m in vars(value).values() if isinstance(m, FunctionType))
         place = next((m.__code__.co_filename for m in methods), None)
         module = inspect.getmodule(value)
-        return owner(place or getattr(module, "__file__", None) or "<frozen") == "you"
-    return isinstance(value, ModuleType) and owner(getattr(value, "__file__", None) or "<frozen") == "you"
+        return owner(place) == "you" if place else _is_yours(module)
+    if not isinstance(value, ModuleType):
+        return False
+    return value.__name__ == "__main__" or owner(getattr(value, "__file__", None) or "<frozen") == "you"
 
 
 def _is_plain(value: Any) -> bool:
@@ -112,7 +129,7 @@ def _is_plain(value: Any) -> bool:
 
 def _state(value: Any) -> str:
     if is_tracer(value):
-        return LEAK
+        return f"{LEAK} {id(value)}"
     if isinstance(value, np.random.Generator):
         return str(value.bit_generator.state)
     if isinstance(value, np.random.RandomState):
@@ -125,10 +142,10 @@ def _state(value: Any) -> str:
         if len(value) >= _LARGE:
             return str(len(value))
         if has_tracer(list(value)):
-            return LEAK
+            return f"{LEAK} {[*map(id, value)]}"
         return repr([one if isinstance(one, int | float | str) else id(one) for one in value])
     if isinstance(value, tuple) and has_tracer(value):
-        return LEAK
+        return f"{LEAK} {id(value)}"
     if isinstance(value, GeneratorType):
         inside = [_state(one) for one in inspect.getgeneratorlocals(value).values()]
         return f"{value.gi_frame and value.gi_frame.f_lasti} {inside}"
