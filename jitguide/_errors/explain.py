@@ -163,13 +163,14 @@ def _from_text(text: str) -> list[_Evidence]:
     text = patterns.WRAPPED.sub("", patterns.GROUP.sub("", patterns.LOGGED.sub("", text)))
     text = patterns.BOX.sub(" ", text)
     parts = [patterns.TRACEBACK.split(part)[-1] for part in patterns.CHAINED.split(text)]
-    found = [_from_part(part) for part in reversed(parts)]
+    found = [_from_part(part, _REMOVED_FRAMES in text) for part in reversed(parts)]
     if not found[0].raised:  # the end of a log, or a traceback that was cut
         return [_from_part(text)]
     return found if found[0].foreign else [*found, _from_part(text)]
 
 
-def _from_part(text: str) -> _Evidence:
+def _from_part(text: str, hidden: bool = False) -> _Evidence:
+    """Return the evidence of one traceback; `hidden` is whether JAX removed its frames somewhere in the text."""
     raises = list(patterns.RAISED.finditer(text))
     frames = list(patterns.FRAME.finditer(text))
     own = [
@@ -192,7 +193,9 @@ def _from_part(text: str) -> _Evidence:
         name.rpartition(".")[2],
         places[-1] if places else codes[-1] if codes else "",
     )
-    in_jax = bool(patterns.OF_JAX.match(name) or patterns.JAX_WARNING.search(text)) or _REMOVED_FRAMES in text
+    # Before Python 3.11, the note about frames stands above the last traceback, which then ends in your line.
+    hidden = _REMOVED_FRAMES in text or (hidden and bool(own) and own[-1] is frames[-1])
+    in_jax = hidden or bool(patterns.OF_JAX.match(name) or patterns.JAX_WARNING.search(text))
     files = [m["file"] for m in frames]
     foreign, library = _is_foreign(found, files, in_jax), _package(files) or _package_of_class(name)
     return replace(found, message=clean(text), said=found.message, foreign=foreign, library=library)

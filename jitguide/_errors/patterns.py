@@ -55,7 +55,7 @@ JAX_WORDS = re.compile(
 OTHER_LIBRARY = re.compile(
     r"\b(?:torch(?:_xla)?|(?<!org_tensorflow/)tensorflow(?!/(?:compiler|stream_executor(?!/platform)|tsl)|\.CoordinationService)|keras|numba|pandas|sklearn|pytensor|aesara|onnxruntime"
     r"|xgboost|lightgbm|dgl|mxnet|tvm|oneflow|cupy(?:_backends)?|sentencepiece\w*|libprotobuf|ray\.exceptions|mujoco\.FatalError)\b"
-    r"|ModelProto|cuBLAS failed with status|\[Op:|PyTorch|TORCH_|ProcessGroupNCCL|cuDNN error: |(?:CUDA|cusolver|cublas|cufft) error: [^\n]* when calling|\{\{node"
+    r"|ModelProto|cuBLAS failed with status|\[Op:|PyTorch|TORCH_|CUDA_LAUNCH_BLOCKING|CUDA driver API error|ProcessGroupNCCL|cuDNN error: |(?:CUDA|cusolver|cublas|cufft) error: [^\n]* when calling|\{\{node"
     r"|flax\.errors\.(?!html|TraceContext|JaxTransform)"
 )
 # A folder of yours may be called torch, and so may an environment.

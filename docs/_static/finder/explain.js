@@ -8,6 +8,7 @@ const GuideErrors = (() => {
   const MISSING = -1;
   const OTHERS = 4;
   const ANY_CALL = "missing-argument";
+  const REMOVED_FRAMES = "JAX has removed its internal frames";
   const [REMOVED, TOO_OLD] = ["removed-name", "jax-too-old"];
   const [HEAD, TAIL] = [10_000, 40_000];
   let entries = [];
@@ -106,7 +107,8 @@ const GuideErrors = (() => {
     return own && (has("CALL", evidence.message) || !rank(evidence).some((entry) => entry.key !== ANY_CALL));
   }
 
-  function part(text) {
+  /** Return the evidence of one traceback; `hidden` is whether JAX removed its frames somewhere in the text. */
+  function part(text, hidden = false) {
     const raises = all("RAISED", text);
     const frames = all("FRAME", text);
     const own = frames.filter((m) => !has("IN_LIBRARY", m.groups.file) && !has("IN_JAX", m.groups.file)).slice(-1);
@@ -117,8 +119,9 @@ const GuideErrors = (() => {
     let classes = new Set(raises.map((m) => component(m[1])));
     if (message.includes("`bool` function")) classes = new Set(["TracerBoolConversionError"]);
     const found = { classes, message: clean(message), source: codeOnly(codes.join("\n")), raised: component(name) };
-    const inJax =
-      has("OF_JAX", name) || has("JAX_WARNING", text) || text.includes("JAX has removed its internal frames");
+    // Before Python 3.11, the note about frames stands above the last traceback, which then ends in your line.
+    const noFrames = text.includes(REMOVED_FRAMES) || (hidden && own.length > 0 && own[0] === last(frames));
+    const inJax = noFrames || has("OF_JAX", name) || has("JAX_WARNING", text);
     const files = frames.map((m) => m.groups.file);
     return { ...found, message: clean(text), foreign: isForeign(found, files, inJax) };
   }
@@ -129,7 +132,7 @@ const GuideErrors = (() => {
     const text = plain.replace(re.WRAPPED, "").replace(re.BOX, " ");
     const found = text
       .split(re.CHAINED)
-      .map((one) => part(last(one.split(re.TRACEBACK))))
+      .map((one) => part(last(one.split(re.TRACEBACK)), text.includes(REMOVED_FRAMES)))
       .reverse();
     if (!found[0].raised) return [part(text)]; // the end of a log, or a traceback that was cut
     return found[0].foreign ? found : [...found, part(text)];
