@@ -14,7 +14,7 @@ from jitguide._files import owner
 from jitguide._text import place
 
 T = TypeVar("T")
-_SHARED = random.random.__self__  # the generator behind the functions of `random`
+_SHARED = vars(random)["random"].__self__  # the generator behind the functions of `random`
 _LOGGED = ("debug", "info", "warning", "error", "exception", "critical", "log")
 _CLOCKS = {v for name, v in vars(time).items() if name.startswith(("time", "perf", "mono", "process_t"))}
 # Functions that change the world outside, by the package of their module; all of them are written in Python.
