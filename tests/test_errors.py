@@ -912,3 +912,26 @@ def test_a_text_without_an_error_at_its_end_is_read_as_a_whole() -> None:
 )
 def test_a_text_with_a_file_of_jax_is_not_called_foreign(text: str) -> None:
     assert not explain(text).foreign
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("TypeError: make_mesh() got an unexpected keyword argument 'axis_types'", "jax-too-old"),
+        ("TypeError: clip() got an unexpected keyword argument 'a_min'", "removed-name"),
+        (
+            "TypeError: ShapedArray.__new__() got an unexpected keyword argument 'named_shape'",
+            "array-pickled-by-older-jax",
+        ),
+        (
+            "TypeError: DynamicJaxprTrace.__init__() missing 1 required positional argument: 'debug_info'",
+            "removed-name",
+        ),
+        ("TypeError: pmean() missing 1 required positional argument: 'axis_name'", "missing-argument"),
+        ("AttributeError: module 'jax' has no attribute 'numpy'", "own-file-called-jax"),
+        ("AttributeError: module 'jax.random' has no attribute 'key'", "jax-too-old"),
+        ("ModuleNotFoundError: No module named 'jax._src.no_such_part'", "removed-name"),
+    ],
+)
+def test_what_knows_the_function_comes_before_the_general_entry(text, key):
+    assert explain(text).key == key

@@ -129,7 +129,7 @@ def _is_plain(value: Any) -> bool:
 
 def _state(value: Any) -> str:
     if is_tracer(value):
-        return f"{LEAK} {id(value)}"
+        return f"{LEAK} {id(value)}"  # one that another function left is not this one's
     if isinstance(value, np.random.Generator):
         return str(value.bit_generator.state)
     if isinstance(value, np.random.RandomState):

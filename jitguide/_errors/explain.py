@@ -21,7 +21,11 @@ from jitguide._text import ANSI, clean, place, shortened
 # and a line is only a hint. An entry that asks for a line which is not there ranks below the general one.
 _CLASS_WEIGHT, _SOURCE_WEIGHT, _SOURCE_MISSING = 4, 2, -1
 _ANY_CALL = "missing-argument"  # Python raises it for a wrong call of any function
-_REMOVED, _TOO_OLD = "removed-name", "jax-too-old"  # a name that the running JAX has was not removed
+_REMOVED, _TOO_OLD, _OWN_FILE = (
+    "removed-name",
+    "jax-too-old",
+    "own-file-called-jax",
+)  # a name that the running JAX has was not removed
 _MAX_OTHERS = 4  # more alternatives than a user reads
 
 _REMOVED_FRAMES = "JAX has removed its internal frames"  # its note about a traceback
@@ -102,9 +106,12 @@ def rank(evidence: _Evidence) -> list[Entry]:
     texts = {evidence.message, " ".join(evidence.message.split())}  # also without the breaks of a box
     scored = [(score, e) for e in catalogue() if (score := _score(e, evidence, texts)) is not None]
     ranked = [entry for _, entry in sorted(scored, key=lambda item: -item[0])]  # equal ones stay in order
+    if ranked and ranked[0].key == _ANY_CALL:  # what knows the function is better, whatever its class
+        ranked.sort(key=lambda entry: entry.key == _ANY_CALL or bool(entry.source))
     if ranked and ranked[0].key == _REMOVED and names.exists(evidence.message):
-        newer = [entry for entry in catalogue() if entry.key == _TOO_OLD]
-        return newer + [entry for entry in ranked if entry not in newer]
+        shadowed = [entry for entry in ranked if entry.key == _OWN_FILE]  # each JAX has the name
+        better = shadowed or [entry for entry in catalogue() if entry.key == _TOO_OLD]
+        return better + [entry for entry in ranked if entry not in better]
     return ranked
 
 

@@ -29,6 +29,7 @@ _DONE_BEFORE = {
 }
 _MIXED_KEYS = "one of them is a typed random key. Make all keys in one way: with `jax.random.key`, or all with `PRNGKey`."
 _IMPLEMENTATIONS = "the keys have different implementations. Make all keys with the same `impl`."
+_REFERENCE = "one of them is a reference to an array. Pass the same of the two on each call."
 _NUMBER_OF_KEYS = (
     "jit compiles once per shape. Pass the same number of keys each time, or split one key in the function."
 )
@@ -162,9 +163,11 @@ def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
     if before == now:
         return
     types = (before.type, now.type)
-    if before.dtype != now.dtype or type(before.aval) is not type(now.aval):  # or a reference to an array
+    if before.dtype != now.dtype:
         keys = sum(text.startswith("key<") for text in types)
         yield reason("dtype", name, *types, ("", _MIXED_KEYS, _IMPLEMENTATIONS)[keys])
+    elif type(before.aval) is not type(now.aval):
+        yield reason("dtype", name, *types, _REFERENCE)
     if before.shape != now.shape:
         advice = _DIMENSIONS if len(before.shape) != len(now.shape) else ""
         yield reason("shape", name, *types, _NUMBER_OF_KEYS if now.type.startswith("key<") else advice)

@@ -9,7 +9,7 @@ const GuideErrors = (() => {
   const OTHERS = 4;
   const ANY_CALL = "missing-argument";
   const REMOVED_FRAMES = "JAX has removed its internal frames";
-  const [REMOVED, TOO_OLD] = ["removed-name", "jax-too-old"];
+  const [REMOVED, TOO_OLD, OWN_FILE] = ["removed-name", "jax-too-old", "own-file-called-jax"];
   const [HEAD, TAIL] = [10_000, 40_000];
   let entries = [];
   let re = {};
@@ -75,9 +75,13 @@ const GuideErrors = (() => {
   function rank(evidence) {
     const scored = entries.map((entry) => [score(entry, evidence), entry]).filter(([value]) => value !== null);
     const ranked = scored.sort((a, b) => b[0] - a[0]).map(([, entry]) => entry);
+    const isGeneral = (entry) => entry.key === ANY_CALL || entry.source.length > 0;
+    // What knows the function is better than the general entry, whatever its class.
+    if (ranked[0]?.key === ANY_CALL) ranked.sort((a, b) => isGeneral(a) - isGeneral(b));
     if (ranked[0]?.key !== REMOVED || !exists(evidence.message)) return ranked;
-    const newer = entries.filter((entry) => entry.key === TOO_OLD);
-    return [...newer, ...ranked.filter((entry) => !newer.includes(entry))];
+    const shadowed = ranked.filter((entry) => entry.key === OWN_FILE); // each JAX has the name
+    const better = shadowed.length ? shadowed : entries.filter((entry) => entry.key === TOO_OLD);
+    return [...better, ...ranked.filter((entry) => !better.includes(entry))];
   }
 
   /** Return whether a message misses a name of JAX that the JAX of this page has. */
