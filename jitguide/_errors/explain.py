@@ -106,7 +106,7 @@ def rank(evidence: _Evidence) -> list[Entry]:
     texts = {evidence.message, " ".join(evidence.message.split())}  # also without the breaks of a box
     scored = [(score, e) for e in catalogue() if (score := _score(e, evidence, texts)) is not None]
     ranked = [entry for _, entry in sorted(scored, key=lambda item: -item[0])]  # equal ones stay in order
-    if ranked and ranked[0].key == _ANY_CALL:  # what knows the function is better, whatever its class
+    if ranked and ranked[0].key == _ANY_CALL:  # what knows the function is better, also with another class
         ranked.sort(key=lambda entry: entry.key == _ANY_CALL or bool(entry.source))
     if ranked and ranked[0].key == _REMOVED and names.exists(evidence.message):
         shadowed = [entry for entry in ranked if entry.key == _OWN_FILE]  # each JAX has the name

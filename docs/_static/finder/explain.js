@@ -76,7 +76,7 @@ const GuideErrors = (() => {
     const scored = entries.map((entry) => [score(entry, evidence), entry]).filter(([value]) => value !== null);
     const ranked = scored.sort((a, b) => b[0] - a[0]).map(([, entry]) => entry);
     const isGeneral = (entry) => entry.key === ANY_CALL || entry.source.length > 0;
-    // What knows the function is better than the general entry, whatever its class.
+    // What knows the function is better than the general entry, also with another class.
     if (ranked[0]?.key === ANY_CALL) ranked.sort((a, b) => isGeneral(a) - isGeneral(b));
     if (ranked[0]?.key !== REMOVED || !exists(evidence.message)) return ranked;
     const shadowed = ranked.filter((entry) => entry.key === OWN_FILE); // each JAX has the name
