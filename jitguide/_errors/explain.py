@@ -126,6 +126,8 @@ def _score(entry: Entry, evidence: _Evidence, texts: set[str]) -> float | None:
         score += _CLASS_WEIGHT
     if entry.source:
         hit = any(_compiled(pattern, re.MULTILINE).search(evidence.source) for pattern in entry.source)
+        if not hit and patterns.PLAIN.search(evidence.message):
+            return None  # Python's own words, which mean this in such a line only
         score += _SOURCE_WEIGHT if hit else _SOURCE_MISSING
     return score
 
@@ -243,7 +245,7 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
     if in_jax and evidence.raised == "AssertionError" and evidence.source and not raises:
         return evidence.source.startswith("assert")  # JAX asserts, too
     if patterns.PLAIN.search(evidence.message):
-        return True
+        return not any(entry.source for entry in rank(evidence))
     if patterns.NUMPY.search(evidence.message):
         return not (in_jax and patterns.JAX_LINE.search(evidence.source))
     if in_jax and not raises:

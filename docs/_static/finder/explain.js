@@ -68,7 +68,11 @@ const GuideErrors = (() => {
     if (!matched.length) return null;
     let found = Math.max(...matched) / 1000;
     if (evidence.classes.has(component(entry.error || ""))) found += CLASS;
-    if (entry.source.length) found += entry.source.some((p) => p.test(evidence.source)) ? SOURCE : MISSING;
+    if (entry.source.length) {
+      const hit = entry.source.some((p) => p.test(evidence.source));
+      if (!hit && has("PLAIN", evidence.message)) return null; // Python's own words, which mean this in such a line only
+      found += hit ? SOURCE : MISSING;
+    }
     return found;
   }
 
@@ -105,7 +109,7 @@ const GuideErrors = (() => {
     const raises = evidence.source.startsWith("raise ");
     if (inJax && evidence.raised === "AssertionError" && evidence.source && !raises)
       return evidence.source.startsWith("assert"); // JAX asserts, too
-    if (has("PLAIN", evidence.message)) return true;
+    if (has("PLAIN", evidence.message)) return !rank(evidence).some((entry) => entry.source.length);
     if (has("NUMPY", evidence.message)) return !(inJax && has("JAX_LINE", evidence.source));
     const own = !inJax || raises;
     return own && (has("CALL", evidence.message) || !rank(evidence).some((entry) => entry.key !== ANY_CALL));
