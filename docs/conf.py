@@ -114,6 +114,7 @@ html_context = {"guide_repository": guide_repository}  # for "Report an error on
 html_theme_options = {
     "use_download_button": False,
     "use_fullscreen_button": False,
+    "article_header_start": ["toggle-primary-sidebar.html", "home-link.html"],
     "navbar_start": [],  # the sidebar holds logo and search; a second bar on top would repeat them
     "navbar_center": [],
     "navbar_end": [],

@@ -13,18 +13,6 @@ from jitguide._errors.entries import catalogue
 
 HOMES = {entry.key: "reference/errors" for entry in catalogue()}
 SCRIPT = Path(__file__).parents[1] / "docs" / "_static" / "finder" / "explain.js"
-PAGES = [
-    {
-        "title": "Why does jax.jit recompile on every call?",
-        "page": "howto/every-call-recompiles",
-        "description": "",
-    },
-    {
-        "title": "Out of memory",
-        "page": "howto/out-of-memory",
-        "description": "Memory grows from call to call.",
-    },
-]
 FRAME = 'Traceback (most recent call last):\n  File "/home/me/train.py", line 7, in step\n    {}\n'
 IN_TORCH = (
     'Traceback (most recent call last):\n  File "/opt/torch/lib/site-packages/{}", line 7, in f\n    g(x)\n'
@@ -64,7 +52,7 @@ def tracebacks():
 def v8():
     engine = MiniRacer()
     engine.eval(SCRIPT.read_text("utf-8"))
-    engine.eval(f"GuideErrors.load({json.dumps(error_finder.data(PAGES, HOMES))})")
+    engine.eval(f"GuideErrors.load({json.dumps(error_finder.data(HOMES))})")
     yield engine
     engine.close()
 
@@ -117,15 +105,6 @@ def test_boxes_cells_and_chains_of_tracebacks_are_read_alike(v8):
     ):
         assert in_browser(v8, text) == in_python(text)
         assert in_browser(v8, text)[0]
-
-
-def test_a_symptom_in_words_finds_its_page(v8):
-    def pages(text):
-        return v8.execute(f"GuideErrors.symptom({json.dumps(text)}).map(one => one.page)")
-
-    assert pages("it recompiles at every call")[0] == "howto/every-call-recompiles"
-    assert pages("memory grows")[0] == "howto/out-of-memory"
-    assert pages("zebra") == []
 
 
 def test_the_public_names_of_jax_are_those_that_it_has():

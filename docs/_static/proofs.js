@@ -96,6 +96,8 @@ const GuideProofs = (() => {
     }
   }
 
+  // A screen reader says what the mark is for; its title holds the proved sentence.
+  for (const mark of document.querySelectorAll("a.claim-link")) mark.setAttribute("aria-label", "Proof");
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a.claim-link");
     const name = link?.hash.match(/^#claim-(.+)/)?.[1];

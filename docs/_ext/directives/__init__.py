@@ -16,7 +16,6 @@ def setup(app: Sphinx) -> ExtensionMetadata:
         app.add_directive(name, admonitions.GuideAdmonition)
     app.add_directive("decision-chart", decision_chart.DecisionChart)
     app.add_directive("error-finder", error_finder.ErrorFinder)
-    app.connect("doctree-read", error_finder.describe)
     app.connect("build-finished", error_finder.write)
     app.add_directive("error-index", error_index.ErrorIndex)
     app.add_directive("error-list", error_index.ErrorList)
@@ -26,5 +25,5 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("builder-inited", flags.check)
     app.connect("doctree-read", answers.fold, priority=300)
     app.add_post_transform(answers.FoldAnswers)
-    app.connect("doctree-read", questions.append, priority=400)  # before the tables of contents are made
+    app.connect("doctree-read", questions.append, priority=600)  # after the tables of contents are made
     return build.PARALLEL_SAFE

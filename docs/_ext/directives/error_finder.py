@@ -6,7 +6,6 @@ catalogue and the regular expressions of the package, so that there is one sourc
 
 from __future__ import annotations
 
-import html
 import importlib
 import json
 import pkgutil
@@ -47,8 +46,8 @@ class ErrorFinder(SphinxDirective):
         return [nodes.raw("", _BOX, format="html")]
 
 
-def data(pages: list[dict[str, str]], homes: dict[str, str]) -> dict[str, Any]:
-    """Return what the scripts need: the catalogue, the expressions that `explain` uses, and pages to suggest.
+def data(homes: dict[str, str]) -> dict[str, Any]:
+    """Return what the scripts need: the catalogue, the expressions that `explain` uses, and the names of JAX.
 
     `homes` names, for the key of each entry, the page that shows it; where none does, it is the page about it.
     """
@@ -80,7 +79,7 @@ def data(pages: list[dict[str, str]], homes: dict[str, str]) -> dict[str, Any]:
         for entry in catalogue()
     ]
     expressions = {name: [javascript(p.pattern), _flags(p)] for name, p in compiled.items()}
-    return {"expressions": expressions, "entries": entries, "pages": pages, "names": public_names(jax)}
+    return {"expressions": expressions, "entries": entries, "names": public_names(jax)}
 
 
 def public_names(module: ModuleType) -> dict[str, list[str]]:
@@ -116,16 +115,6 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     """Write the catalogue for the browser."""
     if failure or app.builder.name not in _WITH_BOX or getattr(app.builder, "idle", False):
         return
-    metadata = app.env.metadata
-    pages = [
-        {
-            "title": title.astext(),
-            "page": page,
-            "description": metadata[page].get("guide_description", ""),
-        }
-        for page, title in sorted(app.env.titles.items())
-        if page.startswith("howto/") and not page.endswith("/index")
-    ]
     labels = app.env.domains.standard_domain.labels
     homes = {
         name.removeprefix(PREFIX): page
@@ -134,14 +123,8 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     }
     target = Path(app.outdir, FILE)
     sources = fingerprint.sources(ROOT / "jitguide", Path(__file__).parent)
-    with build.making(app, "errors", sources, pages, homes) as new:
+    with build.making(app, "errors", sources, homes) as new:
         if new or not target.exists():
-            text = json.dumps(data(pages, homes), ensure_ascii=False, separators=(",", ":"))
+            text = json.dumps(data(homes), ensure_ascii=False, separators=(",", ":"))
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(f"GuideErrors.load({text});\n", "utf-8")
-
-
-def describe(app: Sphinx, doctree: nodes.document) -> None:
-    """Keep the description of a page, in whose words symptoms are found."""
-    found = (node["content"] for node in doctree.findall(nodes.meta) if node.get("name") == "description")
-    app.env.metadata[app.env.docname]["guide_description"] = html.unescape(next(found, ""))

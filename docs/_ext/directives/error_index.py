@@ -113,8 +113,15 @@ class ErrorIndex(_OfGroups):
             found += paragraph([nodes.literal(text=entry.error)])
         found += _message(entry)
         found += paragraph(self.parse_inline(entry.cause)[0])
-        for example in entry.examples:
-            found += self._code(example, "what goes wrong", "error-example", entry)
+        codes = [self._code(example, "what goes wrong", "error-example", entry) for example in entry.examples]
+        found += codes[:1]
+        if more := codes[1:]:
+            opening = "<details><summary>More ways to get it</summary>"
+            found += [
+                nodes.raw("", opening, format="html"),
+                *more,
+                nodes.raw("", "</details>", format="html"),
+            ]
         found += self._code(entry.fix, "the fix", "error-repair", entry)
         found += paragraph([nodes.strong(text="Cost: "), *self.parse_inline(entry.cost)[0]])
         if entry.page != self.env.docname:

@@ -56,10 +56,10 @@
       "ul",
       items.map(([title, href]) => element("li", element("a", rich(title), { href }))),
     );
+  const lastLine = (text) => text.trim().split("\n").at(-1).trim().slice(0, 200);
   const searchFor = (text) => {
-    const lines = text.trim().split("\n");
-    const query = encodeURIComponent(lines[lines.length - 1].trim().slice(0, 200));
-    return element("p", element("a", "Search the guide for it", { href: `${root}search.html?q=${query}` }));
+    const href = `${root}search.html?q=${encodeURIComponent(lastLine(text))}`;
+    return element("p", element("a", "Search the guide for it", { href }));
   };
   const linkOf = (one) => [one.title, one.key ? address(one.home, one.key) : address(one.page)];
 
@@ -72,22 +72,29 @@
       const others = found.others.length ? [element("p", "Or, less likely:"), list(found.others.map(linkOf))] : [];
       return answer.replaceChildren(...entry(found.entry), ...others);
     }
-    const near = GuideErrors.symptom(text);
-    if (near.length)
-      return answer.replaceChildren(
-        element("p", "These fit what you describe:"),
-        list(near.map(linkOf)),
-        searchFor(text),
-      );
     const own = found.foreign && found.raised;
-    const said = own
-      ? [
-          "This is probably not an error of JAX: it is a ",
-          element("code", found.raised),
-          ". If JAX raised it, paste the whole traceback: its last file tells.",
-        ]
-      : ["Nothing in the catalogue fits. Paste the last lines of the traceback, or describe it in other words."];
+    if (!own) return search(text, found.raised);
+    const said = [
+      "This is probably not an error of JAX: it is a ",
+      element("code", found.raised),
+      ". If JAX raised it, paste the whole traceback: its last file tells.",
+    ];
     answer.replaceChildren(element("p", said), searchFor(text));
+  }
+
+  /** Show the pages that the search finds: for a problem in words, and for a message without an entry. */
+  function search(text, raised) {
+    const nothing = element("p", ["Nothing in the catalogue fits. ", ...searchFor(text).childNodes]);
+    if (!window.guideSearch) return answer.replaceChildren(nothing); // all pages in one file have no search
+    window.guideSearch().then(() => {
+      if (input.value !== text) return;
+      const query = lastLine(text);
+      const [status, pages] = [element("p", ""), element("ol", "", { className: "guide-results" })];
+      GuideResults.show(query, pages, status, 5);
+      if (!pages.childElementCount) return answer.replaceChildren(nothing);
+      const head = raised ? "Not in the catalogue. These pages may help:" : "These pages fit what you describe:";
+      answer.replaceChildren(element("p", head), pages, searchFor(text));
+    });
   }
 
   let waiting = 0;

@@ -13,7 +13,6 @@ const GuideErrors = (() => {
   const [HEAD, TAIL] = [10_000, 40_000];
   let entries = [];
   let re = {};
-  let pages = [];
   let names = {};
 
   const compile = ([pattern, flags]) => new RegExp(pattern, flags);
@@ -22,7 +21,7 @@ const GuideErrors = (() => {
   const last = (list) => list[list.length - 1];
   const component = (name) => name.slice(name.lastIndexOf(".") + 1);
 
-  /** Take the catalogue, the expressions of the package, the names of JAX, and the pages that answer symptoms. */
+  /** Take the catalogue, the expressions of the package, and the names of JAX. */
   function load(data) {
     re = Object.fromEntries(Object.entries(data.expressions).map(([name, given]) => [name, compile(given)]));
     entries = data.entries.map((entry) => ({
@@ -30,7 +29,6 @@ const GuideErrors = (() => {
       patterns: entry.patterns.map((p) => new RegExp(p, "i")),
       source: entry.source.map((p) => new RegExp(p, "m")),
     }));
-    pages = data.pages;
     names = data.names;
   }
 
@@ -164,28 +162,5 @@ const GuideErrors = (() => {
     return { found: true, foreign: false, raised, entry: ranked[0], others: ranked.slice(1, 1 + OTHERS) };
   }
 
-  const EMPTY = new Set(
-    "a an and are at be but by do does for from get how i if in is it its me my not of on or so that the there this to too use was what when which why will with you".split(
-      " ",
-    ),
-  );
-  const stem = (word) => word.replace(/(ations?|ion|ing|ies|ed|es|s|e)$/, "");
-  const words = (text) =>
-    (text.toLowerCase().match(/[a-z_]{2,}|[a-z]\b/g) || []).filter((w) => !EMPTY.has(w)).map(stem);
-
-  /** Return the pages and entries whose words fit a symptom best: `{title, page}` each. */
-  function symptom(text) {
-    const wanted = new Set(words(text));
-    const counted = [...pages, ...entries].map((one) => {
-      const title = new Set(words(one.title));
-      const more = new Set(words(one.cause || one.description || ""));
-      let found = 0;
-      for (const word of wanted) found += title.has(word) ? 2 : more.has(word) ? 1 : 0;
-      return [found / Math.max(wanted.size, 1), one];
-    });
-    const good = counted.filter(([value]) => value >= 0.8).sort((a, b) => b[0] - a[0]);
-    return good.slice(0, 4).map(([, one]) => one);
-  }
-
-  return { load, explain, symptom };
+  return { load, explain };
 })();

@@ -29,6 +29,7 @@
     return ready;
   };
 
+  window.guideSearch = start; // the box for error messages searches too
   const show = () => GuideResults.show(input.value.trim(), list, status, 8);
   let waiting = 0;
   input.addEventListener("focus", start);
