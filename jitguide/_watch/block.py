@@ -110,13 +110,12 @@ class WatchedBlock(Displayed):
             own = event.yours or not _is_of_jax(event.function)
             key = (event.function, event.where) if own else ("operations of JAX", "")
             groups.setdefault(key, []).append(event)
-        if len(groups) > 1:
-            groups["all", ""] = self._found
-        by_time = sorted(groups, key=lambda key: (key == ("all", ""), -_seconds(groups[key])))
+        rows = sorted(groups.items(), key=lambda row: -_seconds(row[1]))
+        rows += [(("all", ""), self._found)] if len(rows) > 1 else []
         cells = []
-        for key in by_time:
-            numbers = [sum(e.phase == phase for e in groups[key]) for phase in _PHASES]
-            cells.append([*key, *numbers, duration(_seconds(groups[key]))])
+        for key, events in rows:
+            numbers = [sum(event.phase == phase for event in events) for phase in _PHASES]
+            cells.append([*key, *numbers, duration(_seconds(events))])
         notes = [_NO_REASONS if cells else "Nothing was traced or compiled here."]
         notes = [*(notes if self._counted else [_BLIND]), *([_ELSEWHERE] if self._elsewhere else [])]
         return Table(_HEADER, cells, numeric=range(2, 7), notes=notes, fit=True)

@@ -59,7 +59,7 @@ class History:
         # Of calls while there are slow kinds: why they took no fast path, None if they did.
         self.outlines: dict[tuple[Any, ...], Reason | None] = {}
         self._fun, self._others = fun, others
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._known: list[Signature] = []
         self._forgotten: list[Signature] = []
         self._slow: list[Signature] = []
@@ -76,7 +76,10 @@ class History:
     def note(self, now: Signature) -> None:
         """Remember a call for which a program is there."""
         with self._lock:
-            self._note(now)
+            if not _is_among(self._known, now):
+                self.count += 1
+                self._known.append(now)
+                del self._known[:-_MAX_KNOWN]
 
     def note_error(self, now: Signature, *, kept: bool, grown: bool) -> None:
         """Remember a call that raised.
@@ -86,7 +89,7 @@ class History:
         with self._lock:
             self._raised = True
             if kept:
-                self._note(now)
+                self.note(now)
             if grown and len(self._failed) < _MAX_KNOWN and not _is_among(self._failed, now):
                 self._failed.append(now)
                 self.has_slow = True
@@ -110,14 +113,8 @@ class History:
             learned_meanwhile = 0 if work.since is None else self.count - work.since  # by other threads
             known = self._known[: max(len(self._known) - learned_meanwhile, 0)]
             found = self._reason(work, known)
-            self._note(work.now)
+            self.note(work.now)
         return found
-
-    def _note(self, now: Signature) -> None:
-        if not _is_among(self._known, now):
-            self.count += 1
-            self._known.append(now)
-            del self._known[:-_MAX_KNOWN]
 
     def _reason(self, work: Work, known: list[Signature]) -> Reason:
         """Return the first kind of reason that fits, or what differs from the nearest earlier call."""

@@ -1,5 +1,6 @@
 """The log of many watched calls, and how often something may happen in them."""
 
+import itertools
 import math
 import threading
 from array import array
@@ -25,9 +26,7 @@ _NOT_COUNTED = (
 _MAX_ROWS = 40
 _NEED_NO_ADVICE = ("first call", "first call without error", "raised")
 _HEADER = ("call", "outcome", "time", "trace", "lower", "compile", "why")
-_NUMERIC = (2, 3, 4, 5)
-_WHY = 6
-_MINOR = (3, 4, 5)  # the phases: a narrow screen has room for them or for the reasons
+_PHASES = (3, 4, 5)  # the columns that a narrow screen has no room for beside the reasons
 
 
 class _Run(NamedTuple):
@@ -225,11 +224,9 @@ class CallLog(Displayed):
                 kinds[index - 1] = index
             else:
                 kinds[index - 1] = -reasons.setdefault(other, len(reasons) + 1)
-        new = np.flatnonzero(kinds[1:] != kinds[:-1]) + 1
-        firsts = [0, *new.tolist()] if len(kinds) else []
-        lasts = [*firsts[1:], len(kinds)][: len(firsts)]
+        edges = sorted({0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), len(kinds)})
         runs = []
-        for first, last in zip(firsts, lasts, strict=True):
+        for first, last in itertools.pairwise(edges):
             call = call_at(first + 1, float(seconds[first]), others.get(first + 1))
             runs.append(_Run(first + 1, last, call, float(np.median(seconds[first:last]))))
         return runs
@@ -239,7 +236,7 @@ class CallLog(Displayed):
         counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()) or "none yet"
         notes = [*_advices(runs), *self._notes, *([_NOT_COUNTED] if "not counted" in self.counts else [])]
         title = f"{self.__name__}: {count} {plural('call', count)} ({counts})"
-        return Table(_HEADER, [*_rows(runs)], _NUMERIC, _MINOR, title, notes, below=_WHY, fit=True)
+        return Table(_HEADER, [*_rows(runs)], (2, *_PHASES), _PHASES, title, notes, below=6, fit=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calls and their counts as JSON-ready data; calls in a row that did the same little are one entry."""

@@ -51,13 +51,10 @@ class Part(NamedTuple):
         old = self.old
         if ABSENT in (self.before, self.now):
             return f"{_FIXED}Set each attribute once, in `__init__`."
-        if self.kind == "type":
-            return ""
-        if self.kind == "identity":
-            if _is_function(old) or (isinstance(old, tuple) and any(map(callable, old))):
-                return (
-                    "functions compare by identity. Make it once, outside the loop, and pass the same object."
-                )
+        has_functions = _is_function(old) or (isinstance(old, tuple) and any(map(callable, old)))
+        if self.kind == "identity" and has_functions:
+            return "functions compare by identity. Make it once, outside the loop, and pass the same object."
+        if self.kind != "value":
             return ""
         if _is_nan(old):
             return "nan is not equal to nan, so every call with it compiles. Mark what is missing with None."

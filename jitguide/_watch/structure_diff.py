@@ -60,18 +60,17 @@ def _is_defined_again(kind: type, other: type) -> bool:
 
 def _nodes(old: Any, new: Any) -> tuple[str, str]:
     """Return the nodes of two trees in words, which differ."""
-    kind, data = tree_node(old)[0] or (None, None)
-    other, more = tree_node(new)[0] or (None, None)
-    parts_of: Any = (data, more)
-    if kind is other is defaultdict and not equal(*(part[0] for part in parts_of)):
-        first, second = (f"defaultdict of {text}" for text in words_of(*(part[0] for part in parts_of)))
-        return first, second
+    nodes: list[Any] = [tree_node(structure)[0] or (None, None) for structure in (old, new)]
+    (kind, data), (other, more) = nodes
+    if kind is other is defaultdict and not equal(data[0], more[0]):
+        first, second = words_of(data[0], more[0])
+        return f"defaultdict of {first}", f"defaultdict of {second}"
     if kind is other and kind is not None and issubclass(kind, dict):
-        keys: list[Any] = [list(part[1] if kind is defaultdict else part) for part in parts_of]
+        keys = [list(one[1] if kind is defaultdict else one) for one in (data, more)]
         few = len(show(keys[0])) < _SHORT
-        words = words_of(*keys) if few else words_of(*map(dict.fromkeys, keys))
-        first, second = (f"{kind.__name__} with {'keys ' if few else ''}{text}" for text in words)
-        return first, second
+        first, second = words_of(*keys) if few else words_of(*map(dict.fromkeys, keys))
+        what = f"{kind.__name__} with {'keys ' if few else ''}"
+        return what + first, what + second
     words = _node(old), _node(new)
     if words[0] != words[1]:
         return words

@@ -15,9 +15,8 @@ from jitguide._callables import held_in, peeled, with_inner
 class Entered(threading.local):
     """The call of a library's wrapper that this thread is in: the wrapper, and what it was given."""
 
-    def __init__(self) -> None:
-        self.wrapper: Any = None
-        self.call: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+    wrapper: Any = None
+    call: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
 
 
 def entry_of(fn: Any, inner: Callable[..., Any], entered: Entered) -> Callable[..., Any]:
