@@ -125,9 +125,8 @@ def with_inner(wrapper: Any, inner: Callable[..., Any]) -> Any:
     """Return a copy of a library's wrapper that calls `inner` in place of its jitted function."""
     twin: Any = copy(wrapper)
     kind: Any = type(wrapper)
-    if (
-        kind.__eq__ is object.__eq__
-    ):  # Flax finds the state of a call by its wrapper, so the copy must equal it
+    # Flax finds the state of a call by its wrapper, so the copy must equal it.
+    if kind.__eq__ is object.__eq__:
         same = {
             "__eq__": lambda self, other: other is self or other is wrapper,
             "__hash__": lambda _: hash(wrapper),
@@ -248,23 +247,21 @@ def require_jitted(caller: str, fn: Any) -> None:
         return
     name = getattr(fn, "__name__", "")
     what = f"`{name}`" if name else f"`fn`, an object of type {type(fn).__name__},"
-    if hasattr(fn, "lower") or "jitted_fn" in getattr(fn, "__dict__", {}):  # `jax.pmap`, `nnx.cached_partial`
-        raise TypeError(
-            f"{caller} needs a jitted function, and {what} hides the one inside it, as those of `jax.pmap` do. "
-            "`with jitguide.watch():` around its calls counts what it compiles. A `jax.jit` of "
-            "`jax.shard_map` hides nothing."
-        )
+    in_code = name if name.isidentifier() else "fn"
     inside = getattr(fn, "__wrapped__", None)
-    if inside is not None and jitted_in(inside) is not None:
-        within = f"{name if name.isidentifier() else 'fn'}.__wrapped__"
-        raise TypeError(
-            f"{caller} needs a jitted function, and {what} is a Python function around one, as `jax.vmap` and "
-            f"`functools.wraps` make. Write {caller.replace('fn', within)}, or put `jax.jit` around the whole."
+    if hasattr(fn, "lower") or "jitted_fn" in getattr(fn, "__dict__", {}):  # `jax.pmap`, `nnx.cached_partial`
+        problem = (
+            "hides the one inside it, as those of `jax.pmap` do. `with jitguide.watch():` around its calls counts "
+            "what it compiles. A `jax.jit` of `jax.shard_map` hides nothing."
         )
-    jitted = f"jax.jit({name if name.isidentifier() else 'fn'})"
-    raise TypeError(
-        f"{caller} needs a jitted function, and {what} is not jitted. Write {caller.replace('fn', jitted)}."
-    )
+    elif inside is not None and jitted_in(inside) is not None:
+        problem = (
+            "is a Python function around one, as `jax.vmap` and `functools.wraps` make. Write "
+            f"{caller.replace('fn', f'{in_code}.__wrapped__')}, or put `jax.jit` around the whole."
+        )
+    else:
+        problem = f"is not jitted. Write {caller.replace('fn', f'jax.jit({in_code})')}."
+    raise TypeError(f"{caller} needs a jitted function, and {what} {problem}")
 
 
 def traced(caller: str, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

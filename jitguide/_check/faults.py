@@ -134,10 +134,9 @@ def disagreement(jitted: Any, plain: Any, rounding: Rounding, impure: bool) -> I
         if a.shape == b.shape:
             one, two = wide(a), wide(b)
             finite = np.isfinite(one) & np.isfinite(two)
-            difference, largest = (np.abs(x).max(initial=0) for x in (one[finite] - two[finite], two[finite]))
-            how = (
-                f"up to {significant(float(difference))} at a largest value of {significant(float(largest))}"
-            )
+            extremes = (np.abs(x).max(initial=0) for x in (one[finite] - two[finite], two[finite]))
+            difference, largest = (significant(float(x)) for x in extremes)
+            how = f"up to {difference} at a largest value of {largest}"
         advice = (
             "Most often the body is impure, reads a global that has changed, or indexes out of range; an unstable "
             "computation can also amplify rounding, and XLA may merge two divisions into one by a product that "

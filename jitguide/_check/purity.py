@@ -14,7 +14,7 @@ from jitguide._files import owner
 from jitguide._text import place
 
 T = TypeVar("T")
-_SHARED = vars(random)["random"].__self__  # the generator behind the functions of `random`
+_SHARED = vars(random)["random"].__self__  # the generator that the functions of `random` share
 _LOGGED = ("debug", "info", "warning", "error", "exception", "critical", "log")
 _CLOCKS = {v for name, v in vars(time).items() if name.startswith(("time", "perf", "mono", "process_t"))}
 # Functions that change the world outside, by the package of their module; all of them are written in Python.
@@ -70,7 +70,7 @@ def _act(frame: Any, event: str, value: Any) -> str:
         return f"time.{name}"
     if isinstance(owner, type) and issubclass(owner, date) and name in ("now", "today", "utcnow"):
         return f"{owner.__name__}.{name}"
-    return f"random.{name}" if _is_shared(owner) else ""
+    return f"random.{name}" if owner is _SHARED else ""
 
 
 def _python_act(frame: Any) -> str:
@@ -83,15 +83,10 @@ def _python_act(frame: Any) -> str:
     generator = frame.f_locals.get("self")
     if isinstance(generator, random.SystemRandom):
         module = "secrets"
-    drawn = (module == "secrets" and name != "__init__") or (module == "random" and _is_shared(generator))
+    drawn = (module == "secrets" and name != "__init__") or (module == "random" and generator is _SHARED)
     if drawn or (module, name) == ("uuid", "uuid4"):
         return f"{module}.{name}"
     package = module.partition(".")[0]
     if name not in _EFFECTS.get(package, ()) or (package == "jax" and module != "jax._src.config"):
         return ""
     return {"update": "jax.config.update", "__setitem__": "os.environ"}.get(name, f"{package}.{name}")
-
-
-def _is_shared(generator: Any) -> bool:
-    """Return whether a generator of Python is the one that all programs share, and not one with a seed of yours."""
-    return generator is _SHARED
