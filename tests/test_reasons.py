@@ -393,6 +393,23 @@ def test_arguments_are_named_in_the_order_of_the_function():
     ]
 
 
+def test_settings_that_change_together_are_named_in_the_same_order_in_each_process():
+    before = sign(zeros(3))
+    with (
+        jax.threefry_partitionable(False),
+        jax.numpy_dtype_promotion("strict"),
+        jax.numpy_rank_promotion("warn"),
+        jax.default_matmul_precision("highest"),
+    ):
+        found = differences(before, sign(zeros(3)))
+    assert [difference.argument for difference in found] == [
+        "jax_default_matmul_precision",
+        "jax_numpy_rank_promotion",
+        "jax_numpy_dtype_promotion",
+        "jax_threefry_partitionable",
+    ]
+
+
 @pytest.mark.parametrize(("number", "dtype"), [(1, "int32"), (1j, "complex64"), (1.0, "float32")])
 def test_the_advice_on_a_weak_type_names_the_dtype(number, dtype):
     found = reason_for("fn", sign(jnp.asarray(number, dtype)), [sign(number)], TRACE)

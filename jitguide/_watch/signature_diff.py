@@ -233,7 +233,7 @@ def _order(layout: Any) -> str:
 
 
 def _settings(before: Signature, now: Signature) -> Iterator[Reason]:
-    for name in before.settings.keys() | now.settings.keys():
+    for name in {**before.settings, **now.settings}:
         old, new = before.settings.get(name), now.settings.get(name)
         if not same(old, new):
             yield reason("configuration", name, show(old), show(new))
