@@ -19,7 +19,6 @@ try:  # not from `jax.extend`, which imports Pallas: 25 ms, and new settings, fo
 except ImportError:
     pass  # the functions below then do as they do without what they read
 
-_LOOPS = ("scan", "while")
 # Equations that hand on the results of their bodies one by one: an unused result is unused inside too.
 # Loops are left out: JAX can remove a carry that only feeds itself, and this walk does not follow that.
 _CALLS = {"jit", "closed_call", "remat2", "custom_jvp_call", "cond"}
@@ -44,28 +43,26 @@ def bodies(equation: Any) -> list[Any]:
     return [item for items in values for item in items if is_jaxpr(item)]
 
 
-def equations(
-    jaxpr: Any, in_loop: bool = False, _seen: set[tuple[int, bool]] | None = None
-) -> Iterator[tuple[Any, bool]]:
-    """Yield each equation of a jaxpr and of those inside it, once each, and whether it runs in a loop."""
+def equations(jaxpr: Any, _seen: set[int] | None = None) -> Iterator[Any]:
+    """Yield each equation of a jaxpr and of those inside it, once each."""
     seen = set() if _seen is None else _seen
-    if (id(jaxpr), in_loop) in seen:
+    if id(jaxpr) in seen:
         return
-    seen.add((id(jaxpr), in_loop))
+    seen.add(id(jaxpr))
     for equation in open_jaxpr(jaxpr).eqns:
-        yield equation, in_loop
+        yield equation
         for body in bodies(equation):
-            yield from equations(body, in_loop or equation.primitive.name in _LOOPS, seen)
+            yield from equations(body, seen)
 
 
 def with_bodies(jaxpr: Any) -> list[Any]:
     """Return a jaxpr and those inside it, each once."""
-    inside = (body for equation, _ in equations(jaxpr) for body in bodies(equation))
+    inside = (body for equation in equations(jaxpr) for body in bodies(equation))
     return list({id(one): one for one in (jaxpr, *inside)}.values())
 
 
 def has_loop(jaxpr: Any) -> bool:
-    return any(equation.primitive.name in _LOOPS for equation, _ in equations(jaxpr))
+    return any(equation.primitive.name in ("scan", "while") for equation in equations(jaxpr))
 
 
 def constants(jaxpr: Any) -> list[Any]:

@@ -154,7 +154,7 @@ def _is_chained(run: Sequence[Any], body: int) -> bool:
 
 def knows_places(jaxpr: Any) -> bool:
     """Return whether `unrolled` can look: JAX may keep no traceback of an equation."""
-    return not open_jaxpr(jaxpr).eqns or any(code_of(equation) for equation, _ in equations(jaxpr))
+    return not open_jaxpr(jaxpr).eqns or any(code_of(equation) for equation in equations(jaxpr))
 
 
 def _place(equation: Any) -> Place:

@@ -118,14 +118,10 @@ def parts(old: Any, new: Any, path: str = "", strict: bool = True, depth: int = 
     inside = list(_inside(old, new)) if depth else []
     found = [part for step, a, b in inside for part in parts(a, b, path + step, strict, depth - 1)]
     found.sort(key=lambda part: is_number(part.old))  # a count may only follow from what else differs
-    remade = all(part.kind == "identity" for part in found)
-    if remade and _is_remade(old, new):
+    remade = all(part.kind == "identity" for part in found) and _is_remade(old, new)
+    if remade or (not found and by_identity(old) and not _is_function(old)):
         return [Part(path, "identity", "", _another(old), old)]
-    if found:
-        return found
-    if by_identity(old) and not _is_function(old):
-        return [Part(path, "identity", "", _another(old), old)]
-    return [Part(path, "value", *words_of(old, new), old)]
+    return found or [Part(path, "value", *words_of(old, new), old)]
 
 
 def field_parts(old: Any, new: Any, path: str) -> list[Part]:
@@ -174,7 +170,8 @@ def _around(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(old, functools.partial):
         yield from ((f".{n}", getattr(old, n), getattr(new, n)) for n in ("func", "args", "keywords"))
     elif isinstance(old, types.MethodType):
-        yield from (("", a, b) for a, b in [(old.__func__, new.__func__)] if a is not b)
+        if old.__func__ is not new.__func__:
+            yield "", old.__func__, new.__func__
         yield ".__self__", old.__self__, new.__self__
     else:  # a jitted function
         yield "", getattr(old, "__wrapped__", None), getattr(new, "__wrapped__", None)

@@ -125,7 +125,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         # A hit has to stay cheap, so nothing here calls more than it must.
         if _TRACE.value is not _TOP or _AXES.value is not _NO_AXES:
-            return self._transformed(_jax.transformation(), args, kwargs)
+            return self._transformed(args, kwargs)
         if not self._ready:
             self._can_count = _monitoring.can_count()
         out: R
@@ -150,9 +150,10 @@ class Watched(CallLog, Stand, Generic[P, R]):
             self._record(args, kwargs, seconds, _Before(size, learned, event))
         return out
 
-    def _transformed(self, by: str, args: _Args, kwargs: _Kwargs) -> R:
+    def _transformed(self, args: _Args, kwargs: _Kwargs) -> R:
         """Call the function under `vmap` or `grad`, and record that if it did any work; inside a trace, only call it."""
         out: R
+        by = _jax.transformation()
         if not by:
             out = self._fn(*args, **kwargs)
             return out
@@ -266,7 +267,7 @@ class _WatchedInside(Watched[P, R]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if not _jax.at_top_level():
-            return self._transformed(_jax.transformation(), args, kwargs)
+            return self._transformed(args, kwargs)
         return cast(R, self._entry(*args, **kwargs))
 
 
