@@ -207,11 +207,11 @@ def test_many_kinds_of_calls_do_not_fill_the_memory():
     history = cache_model.History()
     for _ in range(2):
         for kind in kinds:
-            history.learn(cache_model.Work("f", kind, reasons.TRACE))
+            history.learn(cache_model.Work("f", kind, reasons.TRACE, history.count))
         history.forget()
     assert history.count == 2 * len(kinds)
     assert len(history._forgotten) == cache_model._MAX_KNOWN
-    history.learn(cache_model.Work("f", kinds[0], reasons.TRACE))
+    history.learn(cache_model.Work("f", kinds[0], reasons.TRACE, history.count))
     assert len(history._known) == 1
     assert not history.is_slow(kinds[0])
 

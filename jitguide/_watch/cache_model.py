@@ -40,10 +40,10 @@ class Work:
     name: str  # of the function
     now: Signature
     layer: str  # how deep it went
+    since: int  # `History.count` when the call began
     slow: bool = False  # whether calls of this kind never take the fast path
     first: bool = False  # whether it is the first of its watcher to do any work
     met: bool = False  # whether there were calls before it that are not known here
-    since: int | None = None  # `History.count` when the call began; None if nothing was learned since
     busy: bool = False  # whether another thread worked on the function during the call
 
 
@@ -110,7 +110,7 @@ class History:
             if work.slow and not _is_among(self._slow, work.now):
                 self._slow.append(work.now)
                 self.has_slow = True
-            learned_meanwhile = 0 if work.since is None else self.count - work.since  # by other threads
+            learned_meanwhile = self.count - work.since  # by other threads
             known = self._known[: max(len(self._known) - learned_meanwhile, 0)]
             found = self._reason(work, known)
             self.note(work.now)

@@ -82,7 +82,7 @@ def watch(fn: Callable[P, R] | None = None, /) -> Watched[P, R] | WatchedBlock:
 class _Before(NamedTuple):
     """What was known when a call began: size of JAX's cache, kinds of calls learned, the last event."""
 
-    size: int | None
+    size: int
     learned: int
     event: tuple[int, _monitoring.Event]
 
@@ -99,9 +99,9 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self._fn: Any = fn  # jitted: it has `lower`, `trace` and the rest
         self._jitted = jitted_in(fn)  # by `jax.jit` itself: `fn`, or inside of it
         self._entered = Entered()
-        self._size: Callable[[], int | None] = _jax.fast_path_size(self._jitted) or (lambda: None)
-        options = _jax.jit_options(self._jitted)
-        unknown = {_jax.NO_FAST_PATH: self._size() is None, _NO_STATICS: options is None}
+        size, options = _jax.fast_path_size(self._jitted), _jax.jit_options(self._jitted)
+        self._size: Callable[[], int] = size or (lambda: 0)
+        unknown = {_jax.NO_FAST_PATH: size is None, _NO_STATICS: options is None}
         self._notes = tuple(note for note, lacks in unknown.items() if lacks)
         functools.update_wrapper(self, fn, updated=())
         self._shared = shares_cache(fn)
@@ -191,7 +191,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
     ) -> tuple[Outcome, Reason | None, str]:
         """Return outcome, reason and signature of a call."""
         size = self._size()
-        grown = size is not None and before.size is not None and size > before.size
+        grown = size > before.size
         unwatched_calls = self._follow_size(before.size, size)
         now = self._signature(args, kwargs)
         if error is not None:
@@ -216,7 +216,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         met = (unwatched_calls and not self._shared) or bool(
             self.counts.keys() & {"hit", "left the fast path"}
         )
-        why = self._history.learn(Work(self.__name__, now, layer, slow, first, met, before.learned, busy))
+        why = self._history.learn(Work(self.__name__, now, layer, before.learned, slow, first, met, busy))
         if outcome is None and why.kind == "unknown":  # another thread's call made the fast path grow
             return "hit", None, ""
         return outcome or "left the fast path", why, str(now)
@@ -228,12 +228,12 @@ class Watched(CallLog, Stand, Generic[P, R]):
         fn = self._entered.wrapper if self._shared else self._jitted
         return signature_of(fn, *self._entered.call, only_arrays=self._shared)
 
-    def _follow_size(self, before: int | None, after: int | None) -> bool:
+    def _follow_size(self, before: int, after: int) -> bool:
         """Note the size of JAX's cache; return whether calls went past this object since the last one."""
-        last, self._last_size = self._last_size, after or 0
-        if before is not None and before < last:
+        last, self._last_size = self._last_size, after
+        if before < last:
             self._history.forget()
-        return before is not None and before > last
+        return before > last
 
     def _raised(self, error: BaseException, kept: bool) -> Reason:
         sure = self._can_count and _monitoring.is_listening()
