@@ -26,9 +26,8 @@ def require_seconds(name: str, value: object, advice: str) -> None:
 
 def copies(arguments: Arguments) -> Arguments:
     """Return the arguments with a copy of each array."""
-    copied: Arguments = jax.block_until_ready(
-        jax.tree.map(lambda x: x.copy() if isinstance(x, jax.Array) else x, arguments)
-    )
+    copied: Arguments = jax.tree.map(lambda x: x.copy() if isinstance(x, jax.Array) else x, arguments)
+    jax.block_until_ready(copied)
     return copied
 
 

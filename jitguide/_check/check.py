@@ -77,19 +77,15 @@ def check(
     with warnings.catch_warnings():
         for message in ("Some donated buffers were not usable", faults.TRUNCATED):  # they are findings
             warnings.filterwarnings("ignore", message)
-        return _checked(fn, args, calls, run, kwargs)
-
-
-def _checked(fn: Any, args: Any, calls: Any, run: bool, kwargs: dict[str, Any]) -> Findings:
-    notes = inputs.taken_as_options(peeled(fn)[0], calls, run)
-    examples = inputs.validated(calls)
-    if args or kwargs or not examples:
-        examples.insert(0, args)
-    signatures = [
-        through(fn, example, kwargs, lambda jitted, a, k: inputs.signature(jitted, a, k, notes))
-        for example in examples
-    ]
-    return through(fn, examples[0], kwargs, functools.partial(_check, fn, signatures, notes, run))
+        notes = inputs.taken_as_options(peeled(fn)[0], calls, run)
+        examples = inputs.validated(calls)
+        if args or kwargs or not examples:
+            examples.insert(0, args)
+        signatures = [
+            through(fn, example, kwargs, lambda jitted, a, k: inputs.signature(jitted, a, k, notes))
+            for example in examples
+        ]
+        return through(fn, examples[0], kwargs, functools.partial(_check, fn, signatures, notes, run))
 
 
 def _check(

@@ -38,12 +38,10 @@ def observed(
     acts: dict[str, None] = {}
 
     def notice(frame: Any, event: str, value: Any) -> None:
+        if event not in ("c_call", "call") or not (name := _act(frame, event, value)):
+            return
         caller = frame if event == "c_call" else frame.f_back
-        if (
-            event in ("c_call", "call")
-            and (name := _act(frame, event, value))
-            and owner(caller.f_code.co_filename) == "you"
-        ):
+        if owner(caller.f_code.co_filename) == "you":
             acts[f"uses `{name}` at {place(caller.f_code.co_filename, caller.f_lineno)}"] = None
 
     before, profiler = states(within_reach(fn) | statics), sys.getprofile()

@@ -211,9 +211,8 @@ def _asserted(
         counts = f"{phases[0].capitalize()}s{what} in this block: {len(found)}; expected: {wanted}."
         made = [f"  {e.function}({e.shapes}) at {e.where or 'an unknown line'}\n" for e in found[:_LISTED]]
         more = [f"  and {len(found) - _LISTED} more\n"] if len(found) > _LISTED else []
-        raise AssertionError(
-            "".join([counts, "\n", *made, *more, _hint(phases[0], len(found), wanted, of), repr(seen)])
-        )
+        hint = _hint(phases[0], len(found), wanted, of)
+        raise AssertionError("".join([counts, "\n", *made, *more, hint, repr(seen)]))
 
 
 def _require_known(of: str | Callable[..., Any] | None, name: str | None) -> None:
@@ -222,11 +221,9 @@ def _require_known(of: str | Callable[..., Any] | None, name: str | None) -> Non
         return
     close = difflib.get_close_matches(name, [*_monitoring.WORK], n=3)
     meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
-    given = (
-        f"`of` is {of!r}" if isinstance(of, str) else f"`of` is not a jitted function, its name is {name!r}"
-    )
+    given = repr(of) if isinstance(of, str) else f"not a jitted function, its name is {name!r}"
     raise ValueError(
-        f"{given}, and no function of that name was traced or compiled in this process{meant} "
+        f"`of` is {given}, and no function of that name was traced or compiled in this process{meant} "
         "Pass the jitted function itself."
     )
 

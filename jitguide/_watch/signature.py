@@ -114,12 +114,8 @@ def signature_of(
     for name, keyword, value in _spelled(parameters, args, kwargs):
         keyword = keyword and not only_arrays  # Equinox binds the arguments first
         arguments[name] = _argument(name, keyword, value, name in names, only_arrays)
-    defaults = {
-        p.name: p.default
-        for p in parameters
-        if p.default is not inspect.Parameter.empty and p.name not in arguments
-    }
-    return Signature(arguments, _settings(), defaults)
+    left_out = (p for p in parameters if p.default is not p.empty and p.name not in arguments)
+    return Signature(arguments, _settings(), {p.name: p.default for p in left_out})
 
 
 def outline_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], values: bool) -> tuple[Any, ...]:

@@ -110,9 +110,8 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self._name = _monitoring.reported_name(inner)
         self.__name__: str = getattr(fn, "__name__", self._name)
         self._history = history_of(getattr(peeled(fn)[0], "__wrapped__", inner) if self._shared else inner)
-        self._values = bool(
-            self._shared or options is None or {"static_argnums", "static_argnames"} & {*options}
-        )
+        statics = {"static_argnums", "static_argnames"} & {*(options or ())}
+        self._values = self._shared or options is None or bool(statics)
         self._can_count = False
         self._last_size = 0
         self._worked = False
@@ -213,9 +212,8 @@ class Watched(CallLog, Stand, Generic[P, R]):
                 self._history.note(now)
             return "hit", None, ""
         layer = TRACE if "trace" in phases else FAST if outcome is None else COMPILE
-        met = (unwatched_calls and not self._shared) or bool(
-            self.counts.keys() & {"hit", "left the fast path"}
-        )
+        idle = self.counts.keys() & {"hit", "left the fast path"}
+        met = bool(idle) or (unwatched_calls and not self._shared)
         why = self._history.learn(Work(self.__name__, now, layer, before.learned, slow, first, met, busy))
         if outcome is None and why.kind == "unknown":  # another thread's call made the fast path grow
             return "hit", None, ""

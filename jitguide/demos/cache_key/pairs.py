@@ -1,5 +1,6 @@
 """What the second of two calls of one jitted function does, for every pair of some calls."""
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -135,7 +136,5 @@ def second_call(first: _Run, second: _Run) -> Call:
 def run(names: list[str] | None = None) -> Pairs:
     """Run every pair of the named calls, or of all."""
     chosen = {name: call for name, call in calls().items() if names is None or name in names}
-    pairs = {
-        (a, b): second_call(first, second) for a, first in chosen.items() for b, second in chosen.items()
-    }
-    return Pairs(list(chosen), pairs)
+    pairs = itertools.product(chosen, repeat=2)
+    return Pairs(list(chosen), {(a, b): second_call(chosen[a], chosen[b]) for a, b in pairs})
