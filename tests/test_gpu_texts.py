@@ -50,3 +50,11 @@ def test_a_triton_kernel_is_one_fusion_with_its_operations_inside() -> None:
     module = Module(SOFTMAX)
     (fusion,) = [one for one in module.instructions() if one.opcode == "fusion"]
     assert {"exponential", "divide", "reduce"} <= {one.opcode for one in module.inside(fusion)}
+
+
+def test_settings_of_a_backend_in_quotes_are_left_out() -> None:
+    """XLA quotes those of a foreign function that are not JSON."""
+    call = 'f32[3]{0} custom-call(%x), custom_call_target="c", backend_config="a, \\"b\\" ) {", api_version=2'
+    (instruction,) = Module(f"ENTRY %main (x: f32[3]) -> f32[3] {{\n  ROOT %y = {call}\n}}").instructions()
+    assert instruction.attributes == ', custom_call_target="c", api_version=2'
+    assert instruction.inside == "x"

@@ -10,9 +10,8 @@ _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 _REFERENCE = re.compile(r"%?([A-Za-z_][\w.\-]*)")
 _CALLED = re.compile(r", (\w+)=(?:%?([\w.\-]+)|\{(%[^{}]*)\})(?=,|$)")
 _LAYOUT = re.compile(r"(?<=[\])])\{[\d,]*(?::[^{}]*)?\}")
-_NESTING = re.compile(r'["(\[{]')
-_METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
-_STRIPPED = ("metadata", "backend_config", "frontend_attributes", "origin")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[()\[\]{}]')
+_STRIPPED = re.compile(r", (?:metadata|backend_config|frontend_attributes|origin)=(?=[{\"])")
 # They move or bundle results and compute nothing; XLA makes them where it needs them.
 _REGIONS = {"to_apply", "select", "scatter", "comparator", "called_computations"}
 BOOKKEEPING = {"parameter", "tuple", "get-tuple-element", "bitcast", "copy", "copy-start", "copy-done"}
@@ -48,16 +47,16 @@ class Module:
     def __init__(self, text: str) -> None:
         self.computations: dict[str, dict[str, Instruction]] = {}
         self.entry = ""
-        current: dict[str, Instruction] | None = None
+        name = ""
         for row in text.splitlines():
             if match := _COMPUTATION.match(row):
-                current = self.computations.setdefault(match[2], {})
-                self.entry = match[2] if match[1] else self.entry
+                name = match[2]
+                self.computations[name] = {}
+                self.entry = name if match[1] else self.entry
             elif row.startswith("}"):
-                current = None
-            elif current is not None and (match := _INSTRUCTION.match(row)):
-                name = next(reversed(self.computations))
-                current[match[2]] = _instruction(match[2], name, bool(match[1]), match[3])
+                name = ""
+            elif name and (match := _INSTRUCTION.match(row)):
+                self.computations[name][match[2]] = _instruction(match[2], name, bool(match[1]), match[3])
         for instruction in self.instructions():
             instruction.called = tuple(c for c in instruction.called if c[1] in self.computations)
         self.callers = {name: i for i in self.instructions() for _, name in i.called}
@@ -97,31 +96,24 @@ class Module:
 
 
 def _balanced(text: str, start: int) -> int:
-    """Return the index after the bracket that closes the one at `start`, minding quoted text."""
-    close = text.find({"(": ")", "{": "}", "[": "]"}[text[start]], start)
-    if close >= 0 and not _NESTING.search(text, start + 1, close):
-        return close + 1  # nearly always; the walk below is slow
-    pairs, depth, i = {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}, 0, start
-    while i < len(text):
-        if text[i] == '"':
-            i += 1
-            while i < len(text) and text[i] != '"':
-                i += 2 if text[i] == "\\" else 1
-        depth += pairs.get(text[i], 0) if i < len(text) else 0
-        i += 1
+    """Return the index after the bracket or the quoted text that begins at `start`."""
+    depth = 0
+    for token in _TOKEN.finditer(text, start):
+        if token[0] in "([{":
+            depth += 1
+        elif token[0] in ")]}":
+            depth -= 1
         if depth == 0:
-            return i
+            return token.end()
     return len(text)
 
 
 def _instruction(name: str, computation: str, root: bool, rest: str) -> Instruction:
     rest = re.sub(r"/\*.*?\*/", "", rest)  # XLA numbers the items of long tuples
-    type_end = _balanced(rest, 0) if rest.startswith("(") else rest.find(" ")
-    type_end = type_end if type_end > 0 else len(rest)
-    opened = rest.find("(", type_end)
-    opcode = rest[type_end:opened].strip() if opened > 0 else rest[type_end:].strip()
-    closed = _balanced(rest, opened) if opened > 0 else len(rest)
-    inside, attributes = rest[opened + 1 : closed - 1], rest[closed:]
+    type_end = _balanced(rest, 0) if rest.startswith("(") else rest.index(" ")
+    opened = rest.index("(", type_end)
+    closed = _balanced(rest, opened)
+    opcode, inside, attributes = rest[type_end:opened].strip(), rest[opened + 1 : closed - 1], rest[closed:]
     op_name = _OP_NAME.search(attributes)
     attributes = strip(attributes)
     called = [
@@ -129,11 +121,17 @@ def _instruction(name: str, computation: str, root: bool, rest: str) -> Instruct
         for match in _CALLED.finditer(attributes)
         for part in (match[2] or match[3]).split(",")
     ]
-    kind, name_of_op = _LAYOUT.sub("", rest[:type_end]), op_name[1] if op_name else ""
-    operands = tuple(_REFERENCE.findall(inside)) if opcode not in ("constant", "parameter") else ()
-    inside = _LAYOUT.sub("", inside.replace("%", ""))
     return Instruction(
-        name, computation, root, kind, opcode, operands, inside, attributes, name_of_op, tuple(called)
+        name=name,
+        computation=computation,
+        root=root,
+        type=_LAYOUT.sub("", rest[:type_end]),
+        opcode=opcode,
+        operands=() if opcode in ("constant", "parameter") else tuple(_REFERENCE.findall(inside)),
+        inside=_LAYOUT.sub("", inside.replace("%", "")),
+        attributes=attributes,
+        op_name=op_name[1] if op_name else "",
+        called=tuple(called),
     )
 
 
@@ -144,16 +142,8 @@ def strip(attributes: str) -> str:
         >>> strip(', dimensions={0}, metadata={op_name="jit(f)/mul"}, backend_config={"a":{"b":1}}')
         ', dimensions={0}'
     """
-    attributes = _METADATA.sub("", attributes)
-    for key in _STRIPPED:
-        while (at := attributes.find(f", {key}=")) >= 0:
-            value = at + len(key) + 3
-            if value < len(attributes) and attributes[value] in '{"':
-                end = _balanced(attributes, value)
-            else:
-                comma = attributes.find(",", value)
-                end = comma if comma >= 0 else len(attributes)
-            attributes = attributes[:at] + attributes[end:]
+    while found := _STRIPPED.search(attributes):
+        attributes = attributes[: found.start()] + attributes[_balanced(attributes, found.end()) :]
     return _LAYOUT.sub("", attributes)
 
 
