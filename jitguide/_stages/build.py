@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from jitguide import _jax, _jaxprs
 from jitguide._callables import traced
-from jitguide._stages import compiled_info, link_hlo, outcomes, source, stablehlo
 from jitguide._stages import jaxpr as jaxpr_text
+from jitguide._stages import link_hlo, outcomes, source, stablehlo
 from jitguide._stages.hlo import BOOKKEEPING, Module, ordered
-from jitguide._stages.model import Line, Stage
+from jitguide._stages.model import Constant, Line, Stage
 from jitguide._stages.result import Stages
 from jitguide._stages.tags import Nodes, replay, sites_of, tagged, tags, untag_names, works
 
@@ -48,7 +49,7 @@ def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     loops = _jax.has_loop(hlo) if module.entry else _jaxprs.has_loop(jaxpr)
     missing = {NO_HLO: not module.entry, NO_LINKS: not labelled, NO_HLO_LINKS: nodes.all and not known}
     return Stages(
-        name=compiled_info.name_of(traced, fn),
+        name=_name_of(traced, fn),
         source=Stage("source", tuple(shown.lines())),
         **{name: _stage(name, rows, shown) for name, rows in lines.items()},
         equations=outcomes.equations(nodes, shown.origin, in_stablehlo, outcomes.places(module), known),
@@ -56,11 +57,11 @@ def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         operations=_operations(nodes, ops, module),
         cost=_jax.cost_analysis(compiled, hlo),
         memory=_jax.memory_analysis(compiled),
-        constants=compiled_info.constants(traced.jaxpr),
-        donated=compiled_info.donated(traced),
+        constants=_constants(traced.jaxpr),
+        donated=_donated(traced),
         notes=(
             *[text for text, is_so in missing.items() if is_so][:1],
-            *compiled_info.notes(loops, hlo, shown, stablehlo.devices(debug)),
+            *_notes(loops, hlo, shown, stablehlo.devices(debug)),
         ),
     )
 
@@ -163,3 +164,46 @@ def _operations(nodes: Nodes, ops: Sequence[stablehlo.Op], module: Module) -> di
         "HLO instructions": len(instructions) if known else None,
         "HLO fusions": sum(i.opcode == "fusion" for i in instructions) if known else None,
     }
+
+
+def _name_of(traced: Any, fn: Any) -> str:
+    """Return the function's name; an object that is called goes by its class."""
+    name = str(getattr(traced, "fun_name", ""))
+    named = name and not name.startswith("<unnamed")  # what JAX calls a callable object
+    return name if named else str(getattr(fn, "__name__", type(fn).__name__))
+
+
+def _constants(jaxpr: Any) -> tuple[Constant, ...]:
+    """Return the arrays that a jaxpr captured, the bodies of its equations included, each once."""
+    arrays = (c for c in _jaxprs.constants(jaxpr) if np.ndim(c) or c.nbytes > 8)
+    return tuple(Constant(_jaxprs.short_type(c), int(c.nbytes)) for c in arrays)
+
+
+def _donated(traced: Any) -> tuple[str, ...]:
+    leaves = jax.tree.leaves(getattr(traced, "args_info", ()), is_leaf=lambda x: hasattr(x, "donated"))
+    names = _jaxprs.argument_names(traced.jaxpr, len(leaves))
+    return tuple(n for n, leaf in zip(names, leaves, strict=True) if getattr(leaf, "donated", False))
+
+
+def _notes(loops: bool, hlo: str, shown: source.Shown, devices: int) -> list[str]:
+    """Return the notes needed to read the result rightly."""
+    found = []
+    if calls := _jax.library_calls(hlo):
+        found.append(f"Flops and bytes are not available: XLA does not count {', '.join(calls)}.")
+    elif loops:
+        found.append("Flops and bytes count the body of a loop once, not once per step.")
+    if devices > 1:
+        found.append(f"Cost and memory are those of one of the {devices} devices.")
+    if shown.left_out:
+        total = len(shown.texts) + shown.left_out
+        found.append(
+            f"Of the source, the first {len(shown.texts):,} of {total:,} lines are shown. What comes from the "
+            'others stands under "(no line shown)"; to see it, look at a smaller function.'
+        )
+    if not shown.texts:
+        found.append(
+            "The source of this function is not shown: it was not found, or it is part of a library."
+        )
+    elif shown.origin and not any(line for line, _ in shown.origin):
+        found.append("Links to the source are not available: JAX names no line of it.")
+    return found

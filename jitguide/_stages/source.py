@@ -4,7 +4,8 @@ import ast
 import functools
 import linecache
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,11 +26,21 @@ class Place(NamedTuple):
     line: int
 
 
-def frames(equation: Any) -> list[Place]:
-    """Return the lines that made this equation, outermost first, from the call of `stages` inwards."""
-    places = [Place(*line) for line in lines_of(equation)]
-    calls = [i for i, place in enumerate(places) if place.file == _BUILD]
-    return places[calls[-1] + 1 :] if calls else places
+class Panel(NamedTuple):
+    """Consecutive lines of one file."""
+
+    file: str
+    first: int
+    last: int
+
+    def holds(self, file: str, line: int) -> bool:
+        return self.file == file and self.first <= line <= self.last
+
+
+def _frames(equation: Any) -> Iterator[Place]:
+    """Yield the lines that made this equation, innermost first, up to the call of `stages`."""
+    places = (Place(*line) for line in reversed(lines_of(equation)))
+    return takewhile(lambda place: place.file != _BUILD, places)
 
 
 @functools.cache  # thousands of frames name a handful of files
@@ -45,12 +56,12 @@ def _origins(nodes: Nodes, home: str) -> list[tuple[Place | None, str]]:
         equation = node.equation
         parent = node.ancestors[-1] if node.ancestors else None
         name, file = definition(node.body) if parent is not None else ("", "")
-        called = parent is not None and nodes.primitive(parent) == "jit"
+        called = parent is not None and nodes.all[parent].equation.primitive.name == "jit"
         own = None
         # The frames in a cached body are those of its first trace: of them only the function's own line
         # counts, and the body of a library function has none.
         if not (called and file and not _is_yours(file, home)):
-            own = next((place for place in reversed(frames(equation)) if _is_yours(place.file, home)), None)
+            own = next((place for place in _frames(equation) if _is_yours(place.file, home)), None)
         if own is None and parent is not None:
             found.append((found[parent][0], found[parent][1] or name.lstrip("_")))
         else:
@@ -62,14 +73,6 @@ def code_of(fn: Any) -> Any:
     """Return the code object behind a function, method, partial, callable object or wrapper, or None."""
     codes = [one.__code__ for one in layers(fn) if hasattr(one, "__code__")]
     return codes[-1] if codes else None
-
-
-class Panel(NamedTuple):
-    """Consecutive lines of one file."""
-
-    file: str
-    first: int
-    last: int
 
 
 def _panel(place: Place, name: str = "") -> Panel | None:
@@ -102,12 +105,10 @@ def panels(code: Any, places: Sequence[Place | None], home: str) -> list[Panel]:
         itself = _panel(Place(home, code.co_firstlineno), code.co_name)
         chosen += [itself] if itself else []
     for place in dict.fromkeys(place for place in places if place is not None):
-        if any(p.file == place.file and p.first <= place.line <= p.last for p in chosen):
+        if any(panel.holds(*place) for panel in chosen):
             continue
         if panel := _panel(place):
-            inner = [
-                p for p in chosen if p.file == panel.file and panel.first <= p.first and p.last <= panel.last
-            ]
+            inner = [p for p in chosen if panel.holds(p.file, p.first) and panel.holds(p.file, p.last)]
             at = chosen.index(inner[0]) if inner else len(chosen)
             chosen = [p for p in chosen if p not in inner]
             chosen.insert(at, panel)

@@ -127,9 +127,6 @@ class Nodes:
             found = [n for n in found if _is_subsequence(path, self.all[n].path)] or found
         return frozenset(found)
 
-    def primitive(self, number: int) -> str:
-        return str(self.all[number].equation.primitive.name)
-
     def children(self) -> dict[int, list[int]]:
         """Return, for each node with a body, the nodes inside."""
         inside: dict[int, list[int]] = {}
