@@ -184,13 +184,16 @@ class Table:
 
 
 class AsData:
-    """A dataclass whose public fields, and the properties named in `_derived`, can be had as plain data."""
+    """A dataclass whose public fields, but for those kept out of its `repr`, can be had as plain data.
+
+    So can the properties that are named in `_derived`.
+    """
 
     _derived: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as data that `json.dumps` accepts; times are in seconds, sizes in bytes."""
-        own = (field.name for field in fields(self) if not field.name.startswith("_"))  # type: ignore[arg-type] # a mixin of dataclasses
+        own = (f.name for f in fields(self) if f.repr and not f.name.startswith("_"))  # type: ignore[arg-type] # a mixin of dataclasses
         return {name: as_data(getattr(self, name)) for name in (*own, *self._derived)}
 
 

@@ -30,9 +30,8 @@ class Entry:
     cost: str  # of the fix, in a sentence
     page: str  # of the guide, relative to the site
     error: str | None = None  # qualified name of the class that is raised, or None if nothing is raised
-    patterns: tuple[
-        str, ...
-    ] = ()  # regular expressions; any of them, found in the message, recognises the entry
+    # Regular expressions; any of them, found in the message, recognises the entry.
+    patterns: tuple[str, ...] = ()
     # Regular expressions for the failing line of the user's program, without comments and the words of strings. They
     # tell apart phenomena that share a message; an entry without any is the general case.
     source: tuple[str, ...] = ()

@@ -21,11 +21,8 @@ from jitguide._text import ANSI, clean, place, shortened
 # and a line is only a hint. An entry that asks for a line which is not there ranks below the general one.
 _CLASS_WEIGHT, _SOURCE_WEIGHT, _SOURCE_MISSING = 4, 2, -1
 _ANY_CALL = "missing-argument"  # Python raises it for a wrong call of any function
-_REMOVED, _TOO_OLD, _OWN_FILE = (
-    "removed-name",
-    "jax-too-old",
-    "own-file-called-jax",
-)  # a name that the running JAX has was not removed
+# A name that the running JAX has was not removed.
+_REMOVED, _TOO_OLD, _OWN_FILE = "removed-name", "jax-too-old", "own-file-called-jax"
 _MAX_OTHERS = 4  # more alternatives than a user reads
 
 _REMOVED_FRAMES = "JAX has removed its internal frames"  # its note about a traceback

@@ -17,9 +17,7 @@ class SourceLine:
     number: int  # from 1
     function: str  # name of the enclosing function, or "<module>"
     text: str  # the line without its indentation
-    start: int | None = (
-        None  # index in `text` where the failing part begins, None where Python does not know it
-    )
+    start: int | None = None  # index in `text` where the failing part begins; None where it is not known
     end: int | None = None  # index after it
 
     def __str__(self) -> str:

@@ -18,9 +18,7 @@ TRACEBACK = re.compile(r"(?<!was:\n)^Traceback \(most recent call last\):?", re.
 CHAINED = re.compile(
     r"^(?:The above exception was the direct cause|During handling of the above).*:\s*$", re.MULTILINE
 )
-WRAPPED = re.compile(
-    r"^(?:[\w.]*\.)?\w+StackTrace: ", re.MULTILINE
-)  # JAX once put its own class around an error
+WRAPPED = re.compile(r"^(?:[\w.]*\.)?\w+StackTrace: ", re.M)  # JAX once put its class around an error
 BOX = re.compile(r"[│╭╮╰╯❱]|─{2,}")  # Rich draws them around a traceback, and wraps the lines inside
 LOGGED = re.compile(  # what a launcher or a log puts before each line
     r"^(?:\([\w ]+ pid=\d+\) (?:[A-Z]+ [\d-]+ [\d:.]+ \[[^\]\n]+\] ?)?|[IWEF]\d{4} [\d:.]+ +\d+ \S+\.py:\d+\] |"

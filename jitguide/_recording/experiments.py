@@ -46,9 +46,8 @@ class Row(AsData):
     what: str  # what was measured
     unit: str  # "speedup", "ratio", "s", "B/s", "FLOP/s" or "runs"
     value: float
-    low: float | None = (
-        None  # end of the 95 % interval of a ratio, of the middle 80 % of times, of several passes
-    )
+    # The ends of the 95 % interval of a ratio, of the middle 80 % of times, of several passes.
+    low: float | None = None
     high: float | None = None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jitguide._arguments import Arguments
 from jitguide._timing.statistics import BATCHES, judge, paired_ratio
 
 # Shorter than the time slice of a scheduler (a few ms), so that most blocks run undisturbed; long enough that
@@ -46,9 +47,7 @@ class Bench:
     """What to time, and with which instruments; tests put in a clock of their own. Times are in seconds."""
 
     variants: Sequence[Sequence[Call]]  # baseline first; each has one place in a round, or two for two copies
-    fresh: Callable[
-        [], tuple[Sequence[Any], dict[str, Any]]
-    ]  # the arguments of a call, made before the clock starts
+    fresh: Callable[[], Arguments]  # makes the arguments of a call, before the clock starts
     most_calls: int  # in a block, because each has arguments of its own
     budget: float  # for each variant
     seed: int  # of the order within the rounds

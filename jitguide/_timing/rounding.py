@@ -36,7 +36,7 @@ class Rounding:
         leaves: Callable[[Any], Iterable[Any]] | None = None,
     ):
         self._function, self._fresh, self._result = function, fresh, result
-        self._leaves = leaves or _but_functions
+        self._leaves = leaves or (lambda tree: [x for x in jax.tree.leaves(tree) if not callable(x)])
         self.explained = False  # whether it was the reason of a difference
 
     def explains(self, place: int, a: Any, b: Any) -> bool:
@@ -53,11 +53,9 @@ class Rounding:
     def _reach(self) -> list[float]:
         first = self._wide(self._result)  # before the calls: one may change a result in place
         chance = np.random.default_rng(0)
+        nudges = [lambda leaf: _nudged(leaf, chance)] * _WAYS
         try:
-            again, *moved = (
-                self._wide(self._called(change))
-                for change in (lambda x: x, *[lambda x: _nudged(x, chance)] * _WAYS)
-            )
+            again, *moved = map(self._moved, [lambda leaf: leaf, *nudges])
         except Exception:  # its own checks may refuse other arguments
             return []
         if any(map(_distance, first, again)):  # it differs from call to call
@@ -67,16 +65,12 @@ class Rounding:
             for leaf, *others in zip(first, *moved, strict=False)
         ]
 
-    def _called(self, change: Callable[[Any], Any]) -> Any:
+    def _moved(self, change: Callable[[Any], Any]) -> list[np.ndarray]:
         args, kwargs = jax.tree.map(change, self._fresh())
-        return self._function(*args, **kwargs)
+        return self._wide(self._function(*args, **kwargs))
 
     def _wide(self, result: Any) -> list[np.ndarray]:
         return [wide(as_numpy(leaf)) for leaf in self._leaves(result)]
-
-
-def _but_functions(tree: Any) -> list[Any]:
-    return [leaf for leaf in jax.tree.leaves(tree) if not callable(leaf)]
 
 
 def _nudged(leaf: Any, chance: np.random.Generator) -> Any:
