@@ -31,8 +31,8 @@ if TYPE_CHECKING:  # for type checkers and editors, which do not see what is imp
     from jitguide._hardware.peaks import peaks as peaks
     from jitguide._hardware.roofline import Roofline as Roofline
     from jitguide._hardware.roofline import roofline as roofline
-    from jitguide._recording.record import record as record
     from jitguide._recording.recording import Recording as Recording
+    from jitguide._recording.recording import record as record
     from jitguide._stages.result import Stages as Stages
     from jitguide._stages.stages import stages as stages
     from jitguide._timing.compare import compare as compare
@@ -62,8 +62,7 @@ _HOMES = {
     "_hardware.device_report": ["DeviceReport", "device_report"],
     "_hardware.peaks": ["Peaks", "peaks"],
     "_hardware.roofline": ["Roofline", "roofline"],
-    "_recording.record": ["record"],
-    "_recording.recording": ["Recording"],
+    "_recording.recording": ["Recording", "record"],
     "_stages.result": ["Stages"],
     "_stages.stages": ["stages"],
     "_timing.compare": ["compare"],

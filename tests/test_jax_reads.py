@@ -30,7 +30,7 @@ from jitguide import (
     stages,
     watch,
 )
-from jitguide._errors import jax_messages
+from jitguide._errors import installed
 from jitguide._stages import build, tags
 
 PACKAGE = Path(_jax.__file__).parent
@@ -49,7 +49,7 @@ def take_away(monkeypatch):
     yield lambda read: monkeypatch.setattr(inspect.unwrap(read), "__code__", missing.__code__)
     monkeypatch.undo()
     tags.works.cache_clear()
-    jax_messages._messages.cache_clear()
+    installed._messages.cache_clear()
 
 
 def wave(x):
@@ -311,10 +311,10 @@ def uses_a_key_twice(take_away, monkeypatch):
 
 def sources(take_away, monkeypatch):
     text = "ValueError: Number of samples, -3, must be non-negative."
-    jax_messages._messages.cache_clear()
+    installed._messages.cache_clear()
     assert explain(text).where
     take_away(_jax.sources)
-    jax_messages._messages.cache_clear()
+    installed._messages.cache_clear()
     found = explain(text)
     assert (found.where, "probably not an error of JAX" in repr(found)) == ("", True)
 

@@ -11,7 +11,6 @@ import pytest
 
 from jitguide import Recording, __main__, record
 from jitguide._recording import experiments, recording
-from jitguide._recording import record as record_module
 from jitguide._recording.experiments import EXPERIMENTS, Effort, Row
 
 MACHINE = {
@@ -93,7 +92,7 @@ def test_the_recordings_of_the_guide_are_whole_and_thorough():
 
 @pytest.fixture
 def short(monkeypatch):
-    monkeypatch.setattr(record_module, "EXPERIMENTS", (lambda effort: [Row("Q?", "x", "s", effort.budget)],))
+    monkeypatch.setattr(recording, "EXPERIMENTS", (lambda effort: [Row("Q?", "x", "s", effort.budget)],))
 
 
 def test_a_recording_says_on_what_it_was_made(short):

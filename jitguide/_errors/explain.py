@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jitguide._errors import names, patterns
+from jitguide._errors import patterns
 from jitguide._errors.entries import catalogue
 from jitguide._errors.entry import Entry, Explanation
 from jitguide._errors.frames import user_line
-from jitguide._errors.jax_messages import where
+from jitguide._errors.installed import has_name, where
 from jitguide._text import ANSI, clean, place, shortened
 
 # A pattern makes a candidate; class and source line rank them. The class weighs more: two classes may share a message,
@@ -105,7 +105,7 @@ def rank(evidence: _Evidence) -> list[Entry]:
     ranked = [entry for _, entry in sorted(scored, key=lambda item: -item[0])]  # equal ones stay in order
     if ranked and ranked[0].key == _ANY_CALL:  # what knows the function is better, also with another class
         ranked.sort(key=lambda entry: entry.key == _ANY_CALL or bool(entry.source))
-    if ranked and ranked[0].key == _REMOVED and names.exists(evidence.message):
+    if ranked and ranked[0].key == _REMOVED and has_name(evidence.message):
         shadowed = [entry for entry in ranked if entry.key == _OWN_FILE]  # each JAX has the name
         better = shadowed or [entry for entry in catalogue() if entry.key == _TOO_OLD]
         return better + [entry for entry in ranked if entry not in better]

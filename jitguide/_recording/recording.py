@@ -1,16 +1,21 @@
-"""What `record` returns: the numbers of one machine, and where they come from."""
+"""The numbers of one machine, and where they come from: `record` runs the guide's experiments."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import date
 from importlib.resources import files
+from time import perf_counter
 from typing import Any
 
+from jitguide._arguments import refuse_tracing
 from jitguide._display import AsData, Table, duration, escape, panel
+from jitguide._hardware.device_report import device_report
 from jitguide._hardware.peaks import rate, rates
-from jitguide._recording.experiments import Row
+from jitguide._recording.experiments import EXPERIMENTS, QUICK, THOROUGH, Row
+from jitguide._timing.machine import megahertz
 from jitguide._timing.statistics import Ratio
 
 FORMAT = 1
@@ -79,6 +84,43 @@ class Recording(AsData):
 
     def _repr_html_(self) -> str:
         return SideBySide((self,))._repr_html_()
+
+
+def record(*, name: str = "here", quick: bool = False) -> Recording:
+    """Run the guide's experiments on this machine, to compare it with others.
+
+    It measures the cost of a call, fusion against a copy of the same bytes, how much of a loop to jit, NumPy against
+    jit from few numbers to many, the steps of compiling, the ceilings of the device, the precision of matrix products,
+    and whether programs repeat their bits. Nothing but JAX and NumPy is needed, and no network.
+
+    Args:
+        name: What the machine is called in tables.
+        quick: Take seconds instead of minutes, with wider intervals.
+
+    Returns:
+        A `Recording`; `beside()` shows it next to those that come with the guide.
+
+    Raises:
+        TypeError: `name` is not text, or `quick` is not True or False.
+        RuntimeError: It was called inside a trace, or JAX has no device.
+
+    Example:
+        >>> from jitguide import record
+        >>> here = record(quick=True)  # doctest: +SKIP
+        >>> here.beside()  # doctest: +SKIP
+    """
+    if not isinstance(name, str):
+        raise TypeError(f'`name` must be text, got {name!r}. Write `record(name="workstation")`.')
+    if not isinstance(quick, bool):
+        raise TypeError(f"`quick` must be True or False, got {quick!r}. Write `record(quick=True)`.")
+    refuse_tracing("record", ())
+    report = device_report()
+    if report.problem:
+        raise RuntimeError(report.problem)
+    start, clock = perf_counter(), megahertz()
+    rows = tuple(row for experiment in EXPERIMENTS for row in experiment(QUICK if quick else THOROUGH))
+    machine = report.to_dict() | ({"clock_mhz": [clock, megahertz()]} if report.platform == "gpu" else {})
+    return Recording(name, date.today().isoformat(), machine, rows, perf_counter() - start, quick)
 
 
 def _row(data: Any) -> Row:

@@ -1,10 +1,14 @@
-"""Where the installed JAX has a message: its source holds the words of what it raises, with holes for values."""
+"""What the installed JAX has: a message, as its source holds the words of what it raises, and a public name."""
 
 import functools
+import importlib
 import re
+import warnings
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from jitguide import _jax
+from jitguide._errors import patterns
 
 _LITERAL = r"""[rbfuRBFU]{0,2}(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 _RAISED = re.compile(  # the literals that a raise, or a name such as `msg`, begins with
@@ -74,3 +78,29 @@ def _message(literals: list[str], place: str) -> _Message | None:
     words = sum(len(_WORD.findall(piece)) for piece in pieces)
     enough = words >= (_FEWEST_WORDS if pieces[0] else _FEWEST_AFTER_HOLE)
     return _Message(pieces, words, place) if enough else None
+
+
+def has_name(message: str) -> bool:
+    """Return whether a message misses a public name of JAX that the running JAX has: an older one lacked it.
+
+    Example:
+        >>> has_name("AttributeError: module 'jax.random' has no attribute 'key'")
+        True
+        >>> has_name("AttributeError: module 'jax.random' has no attribute 'KeyArray'")
+        False
+    """
+    return any(
+        _has(m["module"] or m["owner"] or m["source"], m["attribute"] or m["name"])
+        for m in patterns.MISSING_NAME.finditer(message)
+    )
+
+
+@functools.cache
+def _has(module: str, name: str | None) -> bool:
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            owner = importlib.import_module(module)
+            warnings.simplefilter("error")  # a deprecated name may be gone in a later JAX
+            return name is None or hasattr(owner, name) or find_spec(f"{module}.{name}") is not None
+        except Exception:
+            return False
