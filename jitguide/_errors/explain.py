@@ -179,11 +179,7 @@ def _from_part(text: str, hidden: bool = False) -> _Evidence:
     """Return the evidence of one traceback; `hidden` is whether JAX removed its frames somewhere in the text."""
     raises = list(patterns.RAISED.finditer(text))
     frames = list(patterns.FRAME.finditer(text))
-    own = [
-        m
-        for m in frames
-        if not patterns.IN_LIBRARY.search(m["file"]) and not patterns.IN_JAX.search(m["file"])
-    ][-1:]
+    own = [m for m in frames if _is_yours(m["file"])][-1:]
     codes = [m["code"] or "" for m in own] + [m["code"] for m in patterns.ARROW_LINE.finditer(text)]
     places = [place(m["file"], int(m["line"])) + (f": {m['code']}" if m["code"] else "") for m in own]
     # The message of a traceback may quote other errors; a log ends with its last one.
@@ -207,6 +203,10 @@ def _from_part(text: str, hidden: bool = False) -> _Evidence:
     return replace(found, message=clean(text), said=found.message, foreign=foreign, library=library)
 
 
+def _is_yours(file: str) -> bool:
+    return not (patterns.IN_LIBRARY.search(file) or patterns.IN_JAX.search(file))
+
+
 def _package(files: list[str]) -> str:
     """Return the package of the last file of a traceback, or "" if that is yours, JAX's or Python's."""
     return "".join(patterns.PACKAGE.findall(files[-1])[-1:]) if files else ""
@@ -222,18 +222,17 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
     """Return whether an error was raised by something else than JAX."""
     if any(c.startswith(("Tracer", "Concretization", "UnexpectedTracer")) for c in evidence.classes):
         return False
+    last = files[-1] if files else ""
     # Another library may speak of "JAX", and JAX of its classes: `pandas.core.series.Series`.
-    if any(map(patterns.OTHER_FILE.search, files[-1:])) and "jax" not in evidence.message:
+    if patterns.OTHER_FILE.search(last) and "jax" not in evidence.message:
         return True
     if patterns.OTHER_LIBRARY.search(evidence.message) and "jax" not in evidence.message.lower():
         return True
-    in_jax_file = bool(
-        files and (patterns.IN_JAX.search(files[-1]) or patterns.OF_PALLAS.search("\n".join(files)))
-    )
+    in_jax_file = patterns.IN_JAX.search(last) or patterns.OF_PALLAS.search("\n".join(files))
     if patterns.NAMES_ONLY.search(evidence.message) and not in_jax_file:
         return True
     raises = evidence.source.startswith("raise ")  # your error may pass through JAX
-    yours = files and not any(pattern.search(files[-1]) for pattern in (patterns.IN_LIBRARY, patterns.IN_JAX))
+    yours = files and _is_yours(last)
     unlike_jax = patterns.MISSING.search(evidence.message) or _package(files) or (yours and raises)
     if unlike_jax and not in_jax_file and not rank(evidence):
         return True

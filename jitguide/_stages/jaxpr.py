@@ -17,28 +17,20 @@ def jaxpr_lines(tagged: Any, find: Callable[[tuple[int, ...]], frozenset[int]]) 
 
     An equation that JAX prints on several lines owns them all, up to the body that it contains.
     """
-    text = text_of(tagged) or ""
     lines: list[Line] = []
     unfinished: list[tuple[int, frozenset[int]]] = []  # indentation and equations, outermost first
-    for row in text.splitlines():
-        comment = _COMMENT.search(row)
-        row = row[: comment.start()] if comment else row.rstrip()
-        indent = len(row) - len(row.lstrip())
-        if comment:
-            while unfinished and unfinished[-1][0] >= indent:
-                unfinished.pop()
-            # A body can be shared by several equations; its own tag is enough to find all its nodes.
-            equations = find(tags(comment[1])[-1:])
-            unfinished.append((indent, equations))
-            operation = _OPERATION.search(row)
-            lines.append(_line(row, equations, operation[1] if operation else ""))
-            continue
-        deepest = indent if row.lstrip().startswith("]") else indent - 1  # of what the row can be a part of
-        while unfinished and unfinished[-1][0] > deepest:
+    for row in (text_of(tagged) or "").splitlines():
+        comment, operation = _COMMENT.search(row), None
+        text = row[: comment.start()] if comment else row.rstrip()
+        indent = len(text) - len(text.lstrip())
+        ends = not comment and text.lstrip().startswith("]")
+        while unfinished and unfinished[-1][0] >= indent + ends:  # what the row is not a part of
             unfinished.pop()
-        lines.append(_line(row, unfinished[-1][1] if unfinished else frozenset()))
+        if comment:
+            # A body can be shared by several equations; its own tag is enough to find all its nodes.
+            unfinished.append((indent, find(tags(comment[1])[-1:])))
+            operation = _OPERATION.search(text)
+        equations = unfinished[-1][1] if unfinished else frozenset[int]()
+        op = operation[1] if operation else ""
+        lines.append(Line(text, equations, "exact" if equations else None, op=op))
     return lines
-
-
-def _line(text: str, equations: frozenset[int], op: str = "") -> Line:
-    return Line(text, equations, "exact" if equations else None, op=op)

@@ -126,30 +126,27 @@ def shown_lines(chosen: Sequence[Panel]) -> tuple[list[str], dict[Place, int]]:
         if texts:
             texts.append("")
         raw = [line.rstrip("\n") for line in linecache.getlines(panel.file)[panel.first - 1 : panel.last]]
-        rows = textwrap.dedent("\n".join(raw).expandtabs(4)).split("\n")
-        endings = _docstrings("\n".join(rows))
-        hidden = {n for first, (last, _) in endings.items() for n in range(first + 1, last + 1)}
-        for offset, text in enumerate(rows):
-            if offset + 1 not in hidden:
-                texts.append(text + (" …" + endings[offset + 1][1] if offset + 1 in endings else ""))
-                numbers[Place(panel.file, panel.first + offset)] = len(texts)
+        text = textwrap.dedent("\n".join(raw).expandtabs(4))
+        for line, shown in _with_short_docstrings(text).items():
+            texts.append(shown)
+            numbers[Place(panel.file, panel.first + line)] = len(texts)
     return texts, numbers
 
 
-def _docstrings(text: str) -> dict[int, tuple[int, str]]:
-    """Return for the first line of each docstring of several lines its last line and its quotes."""
+def _with_short_docstrings(text: str) -> dict[int, str]:
+    """Return the lines of a text by their index, without the second and later ones of its docstrings."""
+    lines = dict(enumerate(text.split("\n")))
     try:
         tree = ast.parse(text)
     except SyntaxError:  # part of a statement
-        return {}
-    found = {}
+        return lines
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node, clean=False):
-            constant: Any = node.body[0]
-            if constant.end_lineno > constant.lineno:
-                last = text.split("\n")[constant.end_lineno - 1].rstrip()
-                found[constant.lineno] = constant.end_lineno, last[-3:]
-    return found
+            docstring: Any = node.body[0]
+            rest = [lines.pop(line) for line in range(docstring.lineno, docstring.end_lineno)]
+            if rest:
+                lines[docstring.lineno - 1] += f" …{rest[-1].rstrip()[-3:]}"
+    return lines
 
 
 class Shown:
