@@ -148,11 +148,10 @@ class Table:
 
     def _fitting(self, widths: list[int], cells: Sequence[Sequence[str]]) -> list[int]:
         """Return narrower columns: the first one gives way before the others, and of these the widest."""
-        columns = zip(*cells[1:], strict=True)
-        numbers = [
-            max(map(len, column), default=0) if i in self.numeric else 0 for i, column in enumerate(columns)
+        least = [
+            max([8, *map(len, column[1:])]) if i in self.numeric else 8  # without the header
+            for i, column in enumerate(zip(*cells, strict=True))
         ]
-        least = [max(8, width) for width in numbers] or [8] * len(widths)
         for _ in range(sum(widths) + 2 * len(widths) - 2 - _COLUMNS):
             spare = [width - floor for width, floor in zip(widths, least, strict=True)]
             widest = 0 if spare[0] > 0 else max(range(len(widths)), key=spare.__getitem__)
@@ -184,16 +183,13 @@ class Table:
 
 
 class AsData:
-    """A dataclass whose public fields, but for those kept out of its `repr`, can be had as plain data.
-
-    So can the properties that are named in `_derived`.
-    """
+    """A dataclass whose public fields, and the properties named in `_derived`, can be had as plain data."""
 
     _derived: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as data that `json.dumps` accepts; times are in seconds, sizes in bytes."""
-        own = (f.name for f in fields(self) if f.repr and not f.name.startswith("_"))  # type: ignore[arg-type] # a mixin of dataclasses
+        own = (field.name for field in fields(self) if not field.name.startswith("_"))  # type: ignore[arg-type] # a mixin of dataclasses
         return {name: as_data(getattr(self, name)) for name in (*own, *self._derived)}
 
 

@@ -72,9 +72,8 @@ class Recording(AsData):
             raise ValueError(f"This is not a recording of format {FORMAT}. {_AGAIN}")
         if missing := [field.name for field in fields(cls) if field.name not in data]:
             raise ValueError(f"The recording lacks {', '.join(missing)}. {_AGAIN}")
-        machine = data["machine"]
-        told = machine if isinstance(machine, dict) else {}
-        if unknown := [key for key in _PROVENANCE if told.get(key) is None]:
+        machine = data["machine"] if isinstance(data["machine"], dict) else {}
+        if unknown := [key for key in _PROVENANCE if machine.get(key) is None]:
             raise ValueError(f"The recording doesn't say on what it was made: {', '.join(unknown)}. {_AGAIN}")
         rows = tuple(map(_row, data["rows"] or [None]))
         return cls(**{field.name: data[field.name] for field in fields(cls)} | {"rows": rows})

@@ -12,8 +12,8 @@ _CALLED = re.compile(r", (\w+)=(?:%?([\w.\-]+)|\{(%[^{}]*)\})(?=,|$)")
 _LAYOUT = re.compile(r"(?<=[\])])\{[\d,]*(?::[^{}]*)?\}")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[()\[\]{}]')
 _STRIPPED = re.compile(r", (?:metadata|backend_config|frontend_attributes|origin)=(?=[{\"])")
-# They move or bundle results and compute nothing; XLA makes them where it needs them.
 _REGIONS = {"to_apply", "select", "scatter", "comparator", "called_computations"}
+# They move or bundle results and compute nothing; XLA makes them where it needs them.
 BOOKKEEPING = {"parameter", "tuple", "get-tuple-element", "bitcast", "copy", "copy-start", "copy-done"}
 
 
@@ -84,7 +84,7 @@ class Module:
     def parameters(self, computation: str) -> list[Instruction]:
         """Return the parameters of a computation by their index."""
         found = [i for i in self.computations[computation].values() if i.opcode == "parameter"]
-        return sorted(found, key=lambda i: int(i.inside) if i.inside.isdigit() else 0)
+        return sorted(found, key=lambda i: int(i.inside))
 
     def _reducer(self, computation: str) -> str | None:
         """Return the opcode of a region of one operation on two parameters ("add" in a sum), else None."""

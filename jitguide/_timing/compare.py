@@ -38,8 +38,6 @@ _WARM_UP, _WARM_UP_ACCELERATOR = 0.02, 0.15
 _NEAR_NOTHING = 5
 # For timing a call that does nothing: seconds, some twenty blocks; and how often, as one time was seen doubled.
 _NOTHING_BUDGET, _NOTHING_TIMES = 0.002, 3
-# With a control, every variant stands in each round twice. Were the baseline alone to run twice as often, branch
-# predictors and caches would know it better: equal functions were seen to differ by 12 %.
 _LONG_COMPILE = 2.0  # seconds of a first call
 # Where results are thrown away, as in a check that a program runs, a tenth of the time serves.
 _BUDGET_SCALE = "JITGUIDE_BUDGET_SCALE"
@@ -111,6 +109,8 @@ def compare(
     baseline = next(iter(variants)) if baseline is None else baseline
     first = first_calls(variants, baseline, _fresh(setup, (args, kwargs)), check, given)
     order = sorted(variants, key=lambda name: name != baseline)  # the engine takes ratios over its first
+    # With a control, every variant stands in each round twice. Were the baseline alone to run twice as often, branch
+    # predictors and caches would know it better: equal functions were seen to differ by 12 %.
     calls = {
         name: _places(variants[name], first, first.seconds[name]) if control else [variants[name]]
         for name in order

@@ -81,6 +81,12 @@ class Timing(AsData):
     def __str__(self) -> str:
         return f"{duration(self.median)} ({span(duration(self.low), duration(self.high))})"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary, without the seconds of each block, as data that `json.dumps` accepts."""
+        data = super().to_dict()
+        del data["seconds"]
+        return data
+
 
 class Note(str):
     """A sentence of `notes` with its kind, so that code need not read its words."""
