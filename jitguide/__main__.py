@@ -136,12 +136,9 @@ def _standard_input(echo: Any) -> str:
         return ""
     if sys.stdin.isatty():
         sys.stderr.write("Paste the text and end it with Ctrl-D (on Windows: Ctrl-Z, Enter).\n")
-    stream = getattr(sys.stdin, "buffer", None)  # a test may put text only in its place
-    if stream is None:
-        return sys.stdin.read()
     lines = []
-    piped = stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
-    for line in stream:
+    piped = stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode)
+    for line in sys.stdin.buffer:
         lines.append(line)
         if piped:
             _write(line.decode(errors="replace"), echo)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import io
 import json
 import os
 import subprocess
@@ -188,12 +187,10 @@ def test_a_word_that_names_no_file_is_told_so(word: str, capsys: pytest.CaptureF
     )
 
 
-def test_an_empty_text_is_a_sentence_and_exit_code_two(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(" \n"))
-    assert main(["explain"]) == 2
-    assert capsys.readouterr().err == (
+def test_an_empty_text_is_a_sentence_and_exit_code_two() -> None:
+    done = run("explain", text=" \n")
+    assert done.returncode == 2
+    assert done.stderr == (
         "jitguide: There is no text to explain. Name a file, write the text in quotes, or pipe it in.\n"
     )
 
