@@ -94,8 +94,7 @@ class Peaks(_display.Displayed, _display.AsData):
 
     def flops(self, dtype: str) -> MatmulPeak | None:
         """Return the peak for elements of type `dtype` at the default precision, or None if it was not measured."""
-        known = (m for m in self.matmuls if m.precision is None)
-        return next((m for m in known if m.dtype == dtype), None)
+        return next((m for m in self.matmuls if m.dtype == dtype and m.precision is None), None)
 
     def _table(self) -> _display.Table:
         copies = [

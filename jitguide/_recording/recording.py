@@ -148,10 +148,11 @@ class SideBySide:
     recordings: tuple[Recording, ...]
 
     def __repr__(self) -> str:
-        return "\n\n".join([*(table.text() for table in self._tables()), "\n".join(self._origins())])
+        origins = "\n".join(map(_made_on, self.recordings))
+        return "\n\n".join([*(table.text() for table in self._tables()), origins])
 
     def _repr_html_(self) -> str:
-        origins = "".join(f"<p>{escape(line)}</p>" for line in self._origins())
+        origins = "".join(f"<p>{escape(_made_on(one))}</p>" for one in self.recordings)
         return panel("".join(table.grid() for table in self._tables()) + origins)
 
     def _tables(self) -> list[Table]:
@@ -165,9 +166,6 @@ class SideBySide:
             Table(header, [[what, *cells] for what, cells in members.items()], numeric=columns, title=group)
             for group, members in groups.items()
         ]
-
-    def _origins(self) -> list[str]:
-        return list(map(_made_on, self.recordings))
 
 
 def _made_on(one: Recording) -> str:

@@ -104,12 +104,8 @@ def diff(first: Any, second: Any) -> StagesDiff:
         (first.name, second.name),
         {name: _lines(*pair) for name, pair in pairs.items()},
         {name: _operations(*pair) for name, pair in pairs.items()},
-        tuple(name for name in ("stablehlo", "hlo") if any(map(_is_cut, pairs[name]))),
+        tuple(name for name in ("stablehlo", "hlo") if any(_CUT.search(s.text) for s in pairs[name])),
     )
-
-
-def _is_cut(stage: Stage) -> bool:
-    return any(_CUT.search(line.text) for line in stage.lines)
 
 
 def _lines(before: Stage, after: Stage) -> tuple[tuple[str, str], ...]:
