@@ -6,7 +6,7 @@ from typing import Any
 from jitguide._jaxprs import bodies, name_stack
 from jitguide._stages.hlo import BOOKKEEPING, Instruction, Module
 from jitguide._stages.model import Equation, Fusion
-from jitguide._stages.tags import Nodes
+from jitguide._stages.tags import Node, Nodes
 
 # XLA expresses these through the layout or the indexing of their neighbours.
 _MOVES_DATA = {
@@ -42,7 +42,7 @@ def equations(
         family = [node.id, *children.get(node.id, ())]
         names = tuple(dict.fromkeys(name for n in family for name in where.get(n, ())))
         is_lowered = None if lowered is None else bool(lowered.intersection(family))
-        status = _status(node, equation, names, is_lowered, known)
+        status = _status(node, names, is_lowered, known)
         detail = "kept in " + ", ".join(names) if status == "kept" else _DETAILS[status]
         alike = [t for t in twins.get(node.id, ()) if where.get(t) and t != node.id]
         if alike and status in ("folded", "moves data"):
@@ -56,14 +56,14 @@ def equations(
     return tuple(made)
 
 
-def _status(node: Any, equation: Any, names: Sequence[str], lowered: bool | None, known: bool) -> str:
+def _status(node: Node, names: Sequence[str], lowered: bool | None, known: bool) -> str:
     if known and names:
         return "kept"
     if lowered is False:
         return "not lowered" if node.live else "unused"
     if not known:
         return "unknown"
-    return "moves data" if equation.primitive.name in _MOVES_DATA else "folded"
+    return "moves data" if node.equation.primitive.name in _MOVES_DATA else "folded"
 
 
 def _twins(nodes: Nodes) -> dict[int, list[int]]:

@@ -32,13 +32,10 @@ def summary(stages: Any) -> str:
 
 def counts(stages: Any) -> list[str]:
     """Return the counts, cost, memory, constants and donations as lines."""
+    names = ("jaxpr equation", "StableHLO operation", "HLO instruction", "fusion")
     jaxpr, stablehlo, hlo, fusions = (
         f"{'not available' if number is None else number} {_display.plural(name, number)}"
-        for name, number in zip(
-            ("jaxpr equation", "StableHLO operation", "HLO instruction", "fusion"),
-            stages.operations.values(),
-            strict=True,
-        )
+        for name, number in zip(names, stages.operations.values(), strict=True)
     )
     lines = [f"{jaxpr} → {stablehlo} → {hlo}, {fusions}"]
     lines.append("cost: " + ", ".join(f"{k} {_number(v, k)}" for k, v in stages.cost.items()))

@@ -157,14 +157,14 @@ def _comparison(
     queued: Mapping[str, float | None],
     cores: float | None,
 ) -> Comparison:
-    timings, compiled = {}, {}
-    found = zip(calls, measured.seconds, measured.calls_per_block, measured.compiled, strict=True)
-    for name, rounds, per_block, compiled[name] in found:
+    timings = {}
+    for name, rounds, per_block in zip(calls, measured.seconds, measured.calls_per_block, strict=True):
         rounds = rounds[: measured.rounds]
         places, blocks = len(rounds[0]), tuple(chain.from_iterable(rounds))
         copies = min(places, len(set(map(id, calls[name]))))
         timing = Timing(name, blocks, per_block, first.seconds[name], places, copies, queued.get(name))
         timings[name] = timing
+    compiled = dict(zip(calls, measured.compiled, strict=True))
     ordered = tuple(timings[name] for name in names)
     clocks = tuple(measured.megahertz)
     notes = (*first.notes, *_notes(ordered, compiled, cores), *clock_notes(clocks))
