@@ -107,6 +107,25 @@ def test_boxes_cells_and_chains_of_tracebacks_are_read_alike(v8):
         assert in_browser(v8, text)[0]
 
 
+@pytest.mark.parametrize(
+    ("file", "library"),
+    [
+        ("/venv/lib/python3.11/site-packages/jaxopt/_src/bisection.py", "jaxopt"),
+        ("/venv/lib/python3.11/site-packages/numpy/_core/fromnumeric.py", ""),
+        ("/home/me/bisection.py", ""),
+    ],
+)
+def test_both_say_that_the_failing_line_is_in_a_library(v8, file, library):
+    text = (
+        FRAME.format("solve(x)").rstrip("\n")
+        + f'\n  File "{file}", line 7, in init\n    if low > high:\n'
+        + '  File "/venv/lib/python3.11/site-packages/jax/_src/core.py", line 1, in error\n    raise e\n'
+        + "jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]."
+    )
+    assert v8.execute(f"GuideErrors.explain({json.dumps(text)}).library") == explain(text).where == library
+    assert (f"in the library `{library}`" in repr(explain(text))) == bool(library)
+
+
 def test_the_public_names_of_jax_are_those_that_it_has():
     public = error_finder.public_names(jax)
     assert "key" in public["jax.random"]

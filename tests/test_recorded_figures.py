@@ -395,7 +395,6 @@ DRAWS_NO_TIME = {
     ("learn/shapes", "The length after padding. For powers of two, each level is a compile."),
     ("learn/what-jit-buys-you", "Each call looks in the cache first, and compiles only on a miss."),
     ("learn/what-jit-buys-you", "Megabytes that a call reads and writes for a million numbers."),
-    ("reference/caches", "What the changes cost, by table."),
     ("ten-minutes", "When each line of scaled_sum runs."),
 }
 

@@ -10,6 +10,8 @@ from jitguide import _display
 
 INDEX_PAGE = "reference/errors"
 _LOOK = "Print what the line passes, `print(jax.typeof(x))`: shapes and dtypes are known inside jit too."
+_TRACER_ERRORS = "howto/tracer-errors"
+_IN_LIBRARY = "make the argument that reaches it static, or look for an option that skips its check."
 _SHARED = {"NotImplementedError", "RuntimeError", "TypeError", "ValueError"}  # JAX raises these as well
 
 
@@ -55,7 +57,7 @@ class Explanation(_display.AsData):
         line: The line of your program that failed, with its place, or "" where the text has none.
         argument: The arguments that the failing value depends on, as JAX names them, or "".
         where: The function of the installed JAX that has the message of an unknown error, with its file, or "";
-            if `foreign`, the package that raised it, or "" if that is not known.
+            otherwise the package whose line failed, or "" if that is your line or not known.
         others: Keys of further entries that match less well, best first.
     """
 
@@ -79,6 +81,8 @@ class Explanation(_display.AsData):
 
     def _text(self, fit: Callable[[str, int], str]) -> str:
         own = {"Yours": self.line, "Needs": self.argument and f"the value of {self.argument}"}
+        if self.where and self.page == _TRACER_ERRORS:
+            own["Where"] = f"in the library `{self.where}`: {_IN_LIBRARY}"
         if self.foreign:
             return self._not_of_jax(fit)
         rows = {"Error": self.error or "none is raised", **own, "Cause": _quoted(self.cause)}

@@ -85,6 +85,7 @@ def explain(error_or_text: BaseException | str) -> Explanation:
     if not ranked:
         about["where"] = last.library if last.foreign else where(last.said)
         return Explanation(found=False, foreign=last.foreign, error=last.raised or None, **about)
+    about["where"] = known_by.library
     shown = ("key", "title", "error", "cause", "example", "fix", "cost", "page")
     about |= {name: getattr(ranked[0], name) for name in shown}
     return Explanation(found=True, others=tuple(e.key for e in ranked[1 : 1 + _MAX_OTHERS]), **about)
@@ -160,7 +161,7 @@ def _from_exception(error: BaseException) -> _Evidence:
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     in_jax = bool(patterns.OF_JAX.match(kind.__module__)) or _REMOVED_FRAMES in notes
     foreign = _is_foreign(raised, files, in_jax)
-    return replace(raised, said=raised.message, foreign=foreign, library=_package(files))
+    return replace(raised, said=raised.message, foreign=foreign, library=_library(files))
 
 
 def _from_text(text: str) -> list[_Evidence]:
@@ -199,7 +200,7 @@ def _from_part(text: str, hidden: bool = False) -> _Evidence:
     hidden = _REMOVED_FRAMES in text or (hidden and bool(own) and own[-1] is frames[-1])
     in_jax = hidden or bool(patterns.OF_JAX.match(name) or patterns.JAX_WARNING.search(text))
     files = [m["file"] for m in frames]
-    foreign, library = _is_foreign(found, files, in_jax), _package(files) or _package_of_class(name)
+    foreign, library = _is_foreign(found, files, in_jax), _library(files) or _package_of_class(name)
     return replace(found, message=clean(text), said=found.message, foreign=foreign, library=library)
 
 
@@ -210,6 +211,12 @@ def _is_yours(file: str) -> bool:
 def _package(files: list[str]) -> str:
     """Return the package of the last file of a traceback, or "" if that is yours, JAX's or Python's."""
     return "".join(patterns.PACKAGE.findall(files[-1])[-1:]) if files else ""
+
+
+def _library(files: list[str]) -> str:
+    """Return the package of the last file that is not JAX's or NumPy's, or "" if that is yours or Python's."""
+    others = [file for file in files if not patterns.IN_JAX.search(file) and _package([file]) != "numpy"]
+    return _package(others)
 
 
 def _package_of_class(name: str) -> str:

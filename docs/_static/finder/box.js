@@ -4,6 +4,7 @@
   if (!form) return;
   const root = document.documentElement.dataset.content_root || "./";
   const [input, answer] = [form.querySelector("textarea"), form.querySelector(".error-finder-answer")];
+  const TRACER_ERRORS = "howto/tracer-errors";
   let ready = null;
 
   // A script, not a request: requests do not work in a folder on disk.
@@ -35,11 +36,22 @@
           : part.split(/\*([^*]+)\*(?!\w)/).map((words, j) => (j % 2 ? element("em", words) : words)),
       );
   const address = (page, anchor) => `${root}${page}.html${anchor ? `#${anchor}` : ""}`;
-  function entry(found) {
+  function inLibrary(library) {
+    const href = address(TRACER_ERRORS, "the-failing-line-is-in-a-library");
+    return element("p", [
+      "The failing line is in the library ",
+      element("code", library),
+      ": ",
+      element("a", "what you can do about it", { href }),
+      ".",
+    ]);
+  }
+  function entry(found, library) {
     const about = { href: address(found.page) };
     const more = found.page === found.home ? [] : [" · ", element("a", "The page about it", about)];
     return [
       element("p", element("strong", rich(found.title))),
+      ...(library && found.page === TRACER_ERRORS ? [inLibrary(library)] : []),
       element("p", [element("b", "Cause: "), ...rich(found.cause)]),
       element("p", element("b", "Fix:")),
       element("pre", found.fix.trim(), { tabIndex: 0 }),
@@ -70,7 +82,7 @@
     const found = GuideErrors.explain(text);
     if (found.found) {
       const others = found.others.length ? [element("p", "Or, less likely:"), list(found.others.map(linkOf))] : [];
-      return answer.replaceChildren(...entry(found.entry), ...others);
+      return answer.replaceChildren(...entry(found.entry, found.library), ...others);
     }
     const own = found.foreign && found.raised;
     if (!own) return search(text, found.raised);

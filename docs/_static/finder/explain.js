@@ -113,6 +113,13 @@ const GuideErrors = (() => {
     return own && (has("CALL", evidence.message) || !rank(evidence).some((entry) => entry.key !== ANY_CALL));
   }
 
+  /** Return the package of the last file that is not JAX's or NumPy's, or "" if that is yours or Python's. */
+  function libraryOf(files) {
+    const packageOf = (file) => last(all("PACKAGE", file))?.[1] || "";
+    const others = files.filter((file) => !has("IN_JAX", file) && packageOf(file) !== "numpy");
+    return others.length ? packageOf(last(others)) : "";
+  }
+
   /** Return the evidence of one traceback; `hidden` is whether JAX removed its frames somewhere in the text. */
   function part(text, hidden = false) {
     const raises = all("RAISED", text);
@@ -129,7 +136,7 @@ const GuideErrors = (() => {
     const noFrames = text.includes(REMOVED_FRAMES) || (hidden && own.length > 0 && own[0] === last(frames));
     const inJax = noFrames || has("OF_JAX", name) || has("JAX_WARNING", text);
     const files = frames.map((m) => m.groups.file);
-    return { ...found, message: clean(text), foreign: isForeign(found, files, inJax) };
+    return { ...found, message: clean(text), foreign: isForeign(found, files, inJax), library: libraryOf(files) };
   }
 
   function evidenceOf(given) {
@@ -151,15 +158,19 @@ const GuideErrors = (() => {
     return entries.filter(fits).slice(0, 1);
   }
 
-  /** Return what the catalogue says about a text: `{found, foreign, raised, entry, others}`. */
+  /** Return what the catalogue says about a text: `{found, foreign, raised, entry, library, others}`. */
   function explain(text) {
     const evidence = evidenceOf(text);
-    let ranked = [];
-    for (const one of evidence) if (!ranked.length && !one.foreign) ranked = rank(one);
+    let [ranked, { library }] = [[], evidence[0]];
+    for (const one of evidence) {
+      if (ranked.length || one.foreign) continue;
+      ranked = rank(one);
+      if (ranked.length) library = one.library;
+    }
     if (!ranked.length) ranked = byClass(evidence[0]);
     const { foreign, raised } = evidence[0];
-    if (!ranked.length) return { found: false, foreign, raised, entry: null, others: [] };
-    return { found: true, foreign: false, raised, entry: ranked[0], others: ranked.slice(1, 1 + OTHERS) };
+    if (!ranked.length) return { found: false, foreign, raised, entry: null, library, others: [] };
+    return { found: true, foreign: false, raised, entry: ranked[0], library, others: ranked.slice(1, 1 + OTHERS) };
   }
 
   return { load, explain };
