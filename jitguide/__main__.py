@@ -134,6 +134,8 @@ def _standard_input(echo: Any) -> str:
     """Return what stands on standard input; the output of a program that is piped in is passed on as it comes."""
     if sys.stdin is None:  # it was closed before Python started
         return ""
+    if not hasattr(sys.stdin, "buffer"):  # a text in its place, as in some editors
+        return sys.stdin.read()
     if sys.stdin.isatty():
         sys.stderr.write("Paste the text and end it with Ctrl-D (on Windows: Ctrl-Z, Enter).\n")
     lines = []

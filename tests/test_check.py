@@ -612,7 +612,7 @@ IMPURE = {
     act_without_a_seed: "`np.random.default_rng()` at test_check.py:",
     act_next_of_a_generator: "changes `NUMBERS`",
     act_secret: "`secrets.randbelow` at test_check.py:",
-    act_old_generator: "changes `OLD_RNG`",
+    act_old_generator: "draws from `OLD_RNG`",
     act_count: "changes `COUNTS['calls']`",
     act_step: "changes `STEPS`",
     act_identify: "`uuid.uuid4` at test_check.py:",
@@ -1373,3 +1373,33 @@ def test_a_tracer_that_another_function_left_is_not_held_against_this_one():
     jax.jit(act_on_an_attribute_of_a_class)(ones(3))
     assert check(jax.jit(lambda x: x if Registry.last is None else 2 * x), ones(3), run=False).kinds == ()
     Registry.last = None
+
+
+def test_half_precision_inside_is_rounding_and_no_disagreement():
+    w, x = (jax.random.normal(jax.random.key(i), (64, 64)) for i in (0, 1))
+
+    def loss(w, x):
+        half = jnp.tanh(x.astype(jnp.bfloat16) @ w.astype(jnp.bfloat16))
+        return (half / (half.std(-1, keepdims=True) + 1)).astype(jnp.float32).sum()
+
+    found = check(jax.jit(jax.grad(loss)), w, x)
+    assert "disagreement" not in {one.kind for one in found.findings}
+
+
+def test_an_index_that_jit_clamps_is_a_disagreement():
+    found = check(jax.jit(lambda x, i: x[i] * 2), np.arange(4.0, dtype=np.float32), 9)
+    assert [one.kind for one in found.findings] == ["disagreement"]
+    assert "raises IndexError: index 9 is out" in str(found)
+
+
+def test_a_string_in_a_dict_is_named_with_its_place():
+    with pytest.raises(
+        TypeError, match=r"argument `cfg\['name'\]` is 'adam' of type str.*static argument of its own"
+    ):
+        check(jax.jit(lambda cfg, x: x * cfg["lr"]), {"lr": 0.1, "name": "adam"}, jnp.ones(3))
+
+
+def test_a_captured_array_inside_an_object_has_its_name():
+    params = {"w": jnp.ones((512, 512))}
+    found = check(jax.jit(lambda x: x @ params["w"]), jnp.ones(512))
+    assert "`params['w']`" in str(found)

@@ -115,22 +115,23 @@ def _check(
     try:
         call = first_call(jitted, args, kwargs)
     except jax.errors.UnexpectedTracerError:
-        found += faults.kept_tracer()
+        found += () if leaks else faults.kept_tracer()
         return ended(tuple(found), notes=(*notes, "It was not run: a second trace raises an error."))
     steady, result = _fastest(call.fn, call.fresh, _MOST_CALLS)
     if (calls := fast_path_size(jitted)) and calls():  # it was called before, maybe when a global was another
         _, result = _fastest(jitted, call.fresh, 1)
     phases = Phases(**call.seconds, steady=steady, notes=call.notes)
     kinds = {one.kind for one in found}
-    plain, wrong, said = _plainly(jitted, call, result, "impure body" in kinds)
+    plain, wrong, said = _plainly(jitted, call, result, "impure body" in kinds, traced.jaxpr)
+    found += wrong
     if plain is not None:
         looked_at += _BY_RUNNING
-        found += [*wrong, *(() if "unrolled loop" in kinds else rules.break_even(phases, plain))]
+        found += () if "unrolled loop" in kinds else rules.break_even(phases, plain)
     return ended(tuple(found), phases, plain, (*notes, *said, *phases.notes), checked=looked_at)
 
 
 def _plainly(
-    jitted: Any, call: FirstCall, result: Any, impure: bool
+    jitted: Any, call: FirstCall, result: Any, impure: bool, jaxpr: Any
 ) -> tuple[float | None, list[Finding], list[str]]:
     """Return the seconds of a call without jit, or None; what differs from `result`, the jitted one; and notes."""
     if (function := getattr(jitted, "__wrapped__", None)) is None:
@@ -146,7 +147,10 @@ def _plainly(
         changed = [*faults.changed(reach.changed(function, given, left))]
         seconds, _ = _fastest(function, fresh, _MOST_PLAIN)
         rounding = Rounding(function, fresh, plain, faults.numbers)
-        found = [*changed, *faults.disagreement(result, plain, rounding, impure or bool(changed))]
+        impure, coarsest = impure or bool(changed), jaxpr_scan.coarsest(jaxpr)
+        found = [*changed, *faults.disagreement(result, plain, rounding, impure, coarsest)]
+    except IndexError as error:
+        return None, [*faults.out_of_range(error)], []
     except Exception as error:  # what works on tracers may fail on arrays
         said = f"{type(error).__name__}: {first_sentence(clean(str(error)))}".rstrip(": ")
         return None, [], [f"Break-even and agreement were not checked: the plain function raised {said}"]

@@ -14,6 +14,7 @@ from jitguide import _jaxprs
 from jitguide._check import jaxpr_scan, reach
 from jitguide._check.findings import Finding, finding, named
 from jitguide._display import significant
+from jitguide._text import clean, first_sentence
 from jitguide._timing.equality import apart
 from jitguide._timing.rounding import Rounding, wide
 from jitguide._watch.signature import Signature
@@ -37,7 +38,7 @@ def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
         )
     if not jaxpr_scan.draws_alike(traced.jaxpr):
         return
-    names = {id(value): name for name, value in reach.captured(fn).items()}
+    names = reach.names(fn)
     keys = [
         named(names, c, "a random key")
         for c in _jaxprs.constants(traced.jaxpr)
@@ -126,10 +127,15 @@ def truncations(found: list[Finding]) -> Iterator[None]:
     )
 
 
-def disagreement(jitted: Any, plain: Any, rounding: Rounding, impure: bool) -> Iterator[Finding]:
-    """Find results that differ with and without jit by more than rounding; `impure` is whether the body is known to be."""
+def disagreement(
+    jitted: Any, plain: Any, rounding: Rounding, impure: bool, coarsest: float
+) -> Iterator[Finding]:
+    """Find results that differ with and without jit by more than rounding.
+
+    `impure` is whether the body is known to be, and `coarsest` the rounding of the coarsest dtype inside.
+    """
     pairs = list(zip(numbers(jitted), numbers(plain), strict=False))
-    for a, b in apart(_TOLERANCE, pairs, rounding):
+    for a, b in apart(max(_TOLERANCE, 8 * coarsest), pairs, rounding):
         how = f"shapes {a.shape} and {b.shape}"
         if a.shape == b.shape:
             one, two = wide(a), wide(b)
@@ -149,6 +155,16 @@ def disagreement(jitted: Any, plain: Any, rounding: Rounding, impure: bool) -> I
             advice = "The impure body may be the cause: fix that first, and check again."
         yield finding("disagreement", f"The results with and without jit differ: {how}.", advice)
         return
+
+
+def out_of_range(error: IndexError) -> Iterator[Finding]:
+    """Find an index that Python or NumPy refuses, and that JAX moves into the range or drops."""
+    said = first_sentence(clean(str(error))).rstrip(".")
+    yield finding(
+        "disagreement",
+        f"Without jit, the function raises IndexError: {said}. With jit, the index is clamped or the update dropped.",
+        "Correct the index, or choose what JAX does with `x.at[i].get(mode=...)`.",
+    )
 
 
 def numbers(tree: Any) -> Iterator[Any]:

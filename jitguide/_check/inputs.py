@@ -67,6 +67,9 @@ def signature(
             choice = option("static", fn, signature, argument.name)
             why = "isn't an array, a number or a tree of them"
             remedy = f"Pass an array, or make it static with `{choice}`."
+            where, value = _refused(argument.value)
+            if where:
+                remedy = f"Take it out of `{argument.name}`, and pass it as a static argument of its own."
             if isinstance(argument.value, int):
                 bits = 64 if jax.config.jax_enable_x64 else 32
                 why, remedy = f"doesn't fit into {bits} bits", "Pass a float."
@@ -74,10 +77,18 @@ def signature(
                 why = "JAX refuses in a first call, and may misread in a later one"
                 remedy = f"Convert it before the call: `{argument.name}.{conversion}`."
             raise TypeError(
-                f"check(fn, ...) cannot trace `{name}`: argument `{argument.name}` is {show(argument.value)} "
-                f"of type {type(argument.value).__name__}, which {why}. {remedy}"
+                f"check(fn, ...) cannot trace `{name}`: argument `{argument.name}{where}` is {show(value)} "
+                f"of type {type(value).__name__}, which {why}. {remedy}"
             )
     return signature
+
+
+def _refused(value: Any) -> tuple[str, Any]:
+    """Return the path and the value of the first leaf that JAX cannot trace, such as a string in a dict."""
+    traced = (jax.Array, np.ndarray, np.generic, int, float, complex)
+    leaves = jax.tree_util.tree_leaves_with_path(value)
+    found = ((jax.tree_util.keystr(path), leaf) for path, leaf in leaves if not isinstance(leaf, traced))
+    return next(found, ("", value))
 
 
 def _conversion(value: Any) -> str:

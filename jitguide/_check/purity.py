@@ -53,7 +53,12 @@ def observed(
     after = states(within_reach(fn) | statics)
     new = {name: state for name, state in after.items() if state != before.get(name)}
     leaks = [name for name, state in new.items() if state.startswith(LEAK)]
-    return result, [*acts, *(f"changes `{name}`" for name in new if name not in leaks)], leaks
+    return result, [*acts, *(f"{_change(new[name])} `{name}`" for name in new if name not in leaks)], leaks
+
+
+def _change(state: str) -> str:
+    """Return what was done to a thing, by its new state: NumPy's generators show theirs."""
+    return "draws from" if state.startswith(("{'bit_generator'", "('MT19937'")) else "changes"
 
 
 def _act(frame: Any, event: str, value: Any) -> str:

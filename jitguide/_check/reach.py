@@ -1,5 +1,6 @@
 """What a function can reach and change apart from its arguments, and what each of these things is at a moment."""
 
+import functools
 import inspect
 import operator
 import random
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from jax import tree
+from jax.tree_util import keystr
 
 from jitguide._callables import parameters_of
 from jitguide._files import owner
@@ -35,6 +37,20 @@ def captured(fn: Callable[..., Any]) -> dict[str, Any]:
         return own
     defaults = {p.name: p.default for p in parameters_of(inner) if p.default is not p.empty}
     return {**own, **defaults, **found.globals, **found.nonlocals}
+
+
+def names(fn: Callable[..., Any]) -> dict[int, str]:
+    """Return the name of each array that a function captured, by its id: inside trees, partials and objects, too."""
+    inner, found = inspect.unwrap(fn), captured(fn)
+    if isinstance(inner, functools.partial):
+        given = zip((p.name for p in parameters_of(inner.func)), inner.args, strict=False)
+        found |= captured(inner.func) | inner.keywords | dict(given)
+    named: dict[int, str] = {}
+    for name, value in found.items():
+        for place, one in [(name, value), *_safely([], _inside, name, value)]:
+            for path, leaf in _safely([], tree.leaves_with_path, one):
+                named.setdefault(id(leaf), f"{place}{keystr(path)}")
+    return named
 
 
 def within_reach(fn: Callable[..., Any], depth: int = _DEPTH) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     found = _jaxprs.constants(traced.jaxpr)
     total = sum(c.nbytes for c in found)
     if total >= WORTH_BYTES:
-        names = {id(value): name for name, value in reach.captured(fn).items()}
+        names = reach.names(fn)
         large = [c for c in found[:3] if c.nbytes >= min(WORTH_BYTES, found[0].nbytes)]
         texts = [f"{named(names, c, 'an array')} {_jaxprs.short_type(c)} ({size(c.nbytes)})" for c in large]
         rest = f" and {len(found) - len(large)} more: {size(total)} in all" if len(found) > len(large) else ""

@@ -11,7 +11,7 @@ from jitguide import _display
 INDEX_PAGE = "reference/errors"
 _LOOK = "Print what the line passes, `print(jax.typeof(x))`: shapes and dtypes are known inside jit too."
 _TRACER_ERRORS = "howto/tracer-errors"
-_IN_LIBRARY = "make the argument that reaches it static, or look for an option that skips its check."
+_IN_LIBRARY = "make a setting static; pass data outside jit, or through `jax.pure_callback`."
 _SHARED = {"NotImplementedError", "RuntimeError", "TypeError", "ValueError"}  # JAX raises these as well
 
 

@@ -24,7 +24,6 @@ _ANY_CALL = "missing-argument"  # Python raises it for a wrong call of any funct
 # A name that the running JAX has was not removed.
 _REMOVED, _TOO_OLD, _OWN_FILE = "removed-name", "jax-too-old", "own-file-called-jax"
 _MAX_OTHERS = 4  # more alternatives than a user reads
-
 _REMOVED_FRAMES = "JAX has removed its internal frames"  # its note about a traceback
 _compiled = functools.cache(re.compile)  # more patterns than the cache of `re` holds
 
@@ -194,13 +193,16 @@ def _from_part(text: str, hidden: bool = False) -> _Evidence:
         clean(message),
         _code_only("\n".join(codes)),
         name.rpartition(".")[2],
-        places[-1] if places else codes[-1] if codes else "",
+        places[-1] if places else next((c for c in reversed(codes) if not c.startswith("raise ")), ""),
     )
     # Before Python 3.11, the note about frames stands above the last traceback, which then ends in your line.
     hidden = _REMOVED_FRAMES in text or (hidden and bool(own) and own[-1] is frames[-1])
     in_jax = hidden or bool(patterns.OF_JAX.match(name) or patterns.JAX_WARNING.search(text))
     files = [m["file"] for m in frames]
-    foreign, library = _is_foreign(found, files, in_jax), _library(files) or _package_of_class(name)
+    foreign = _is_foreign(found, files, in_jax)
+    library = _library(files) or (_package_of_class(name) if foreign else "")
+    ends = [0, *(m.end() for m in frames if not patterns.IN_JAX.search(m["file"]))]
+    library = "" if not foreign and patterns.CELL.search(text, ends[-1]) else library  # your cell failed
     return replace(found, message=clean(text), said=found.message, foreign=foreign, library=library)
 
 
@@ -248,7 +250,7 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
     if in_jax and evidence.raised == "AssertionError" and evidence.source and not raises:
         return evidence.source.startswith("assert")  # JAX asserts, too
     if patterns.PLAIN.search(evidence.message):
-        return not any(entry.source for entry in rank(evidence))
+        return bool(_package(files)) or not any(entry.source for entry in rank(evidence))
     if patterns.NUMPY.search(evidence.message):
         return not (in_jax and patterns.JAX_LINE.search(evidence.source))
     if in_jax and not raises:

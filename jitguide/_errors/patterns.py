@@ -9,7 +9,7 @@ RAISED = re.compile(  # not what a message quotes after "The error was:"
     re.MULTILINE,
 )
 FRAME = re.compile(
-    r'^\s*(?:\w*\s*)?File "?(?P<file>[^"\n]*?)"?(?:, line |:)(?P<line>\d+)(?:.*\n\s*(?!File ")(?P<code>\S.*)$)?',
+    r'^[ \t]*(?:\w+[ \t]+)?File "?(?P<file>[^"\n]*?)"?(?:, line |:)(?P<line>\d+)(?:.*\n[ \t]*(?!File ")(?P<code>\S.*)$)?',
     re.M,
 )
 ARROW_LINE = re.compile(r"^(?:-+>\s*\d+|>)\s+(?P<code>\S.*)$", re.MULTILINE)  # IPython's and pytest's marks
@@ -61,6 +61,9 @@ OTHER_FILE = re.compile(
     r"(?:-packages[/\\]|^)(?:torch(?:_xla)?|tensorflow|keras|numba|pandas|sklearn|pytensor|aesara|onnxruntime|xgboost|lightgbm|dgl|mxnet|tvm|cupy|warp|sentencepiece)[/\\](?!src[/\\]backend[/\\]jax[/\\])"
 )
 # The package of a file, other than JAX and your own.
+CELL = re.compile(
+    r"^(?:Cell In ?\[|<ipython-input)", re.MULTILINE
+)  # IPython names the cells of a notebook so
 PACKAGE = re.compile(r"-packages[/\\](?!jax(?:lib)?[/\\])([A-Za-z]\w*)[/\\]")
 MISSING = re.compile(  # another package than JAX
     r"^(?:E\s+)?(?:ModuleNotFoundError: No module named|ImportError: cannot import name '\w+' from) '(?!jax(?:lib)?\b[.'])",

@@ -145,7 +145,9 @@ def _with_short_docstrings(text: str) -> dict[int, str]:
             docstring: Any = node.body[0]
             rest = [lines.pop(line) for line in range(docstring.lineno, docstring.end_lineno)]
             if rest:
-                lines[docstring.lineno - 1] += f" …{rest[-1].rstrip()[-3:]}"
+                lines[docstring.lineno - 1] += (
+                    f" …{rest[-1].encode()[: docstring.end_col_offset].decode()[-3:]}"
+                )
     return lines
 
 

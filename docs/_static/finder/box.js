@@ -17,6 +17,9 @@
     });
   const start = () => {
     ready ||= script("explain").then(() => script("catalogue"));
+    ready.catch(() => {
+      ready = null; // the next letter tries again
+    });
     return ready;
   };
 
@@ -69,8 +72,10 @@
       items.map(([title, href]) => element("li", element("a", rich(title), { href }))),
     );
   const lastLine = (text) => text.trim().split("\n").at(-1).trim().slice(0, 200);
-  const searchFor = (text) => {
-    const href = `${root}search.html?q=${encodeURIComponent(lastLine(text))}`;
+  // Of an error its last line, of a description all.
+  const queryOf = (text, raised) => (raised ? lastLine(text) : text.trim().replace(/\s+/g, " ").slice(0, 200));
+  const searchFor = (query) => {
+    const href = `${root}search.html?q=${encodeURIComponent(query)}`;
     return element("p", element("a", "Search the guide for it", { href }));
   };
   const linkOf = (one) => [one.title, one.key ? address(one.home, one.key) : address(one.page)];
@@ -84,29 +89,27 @@
       const others = found.others.length ? [element("p", "Or, less likely:"), list(found.others.map(linkOf))] : [];
       return answer.replaceChildren(...entry(found.entry, found.library), ...others);
     }
-    const own = found.foreign && found.raised;
-    if (!own) return search(text, found.raised);
-    const said = [
+    const own = [
       "This is probably not an error of JAX: it is a ",
       element("code", found.raised),
       ". If JAX raised it, paste the whole traceback: its last file tells.",
     ];
-    answer.replaceChildren(element("p", said), searchFor(text));
+    const unknown = found.raised ? "This message is not in the catalogue." : "";
+    search(text, queryOf(text, found.raised), element("p", found.foreign && found.raised ? own : unknown));
   }
 
   /** Show the pages that the search finds: for a problem in words, and for a message without an entry. */
-  function search(text, raised) {
-    const nothing = element("p", ["Nothing in the catalogue fits. ", ...searchFor(text).childNodes]);
-    if (!window.guideSearch) return answer.replaceChildren(nothing); // all pages in one file have no search
+  function search(text, query, said) {
+    const nothing = () => answer.replaceChildren(said.textContent ? said : "Nothing fits. ", searchFor(query));
+    if (!window.guideSearch) return nothing(); // all pages in one file have no search
+    answer.replaceChildren(said, element("p", "Searching …"));
     window.guideSearch().then(() => {
       if (input.value !== text) return;
-      const query = lastLine(text);
       const [status, pages] = [element("p", ""), element("ol", "", { className: "guide-results" })];
       GuideResults.show(query, pages, status, 5);
-      if (!pages.childElementCount) return answer.replaceChildren(nothing);
-      const head = raised ? "Not in the catalogue. These pages may help:" : "These pages fit what you describe:";
-      answer.replaceChildren(element("p", head), pages, searchFor(text));
-    });
+      if (!pages.childElementCount) return nothing();
+      answer.replaceChildren(said, element("p", "These pages may help:"), pages, searchFor(query));
+    }, nothing);
   }
 
   let waiting = 0;

@@ -107,7 +107,8 @@ const GuideErrors = (() => {
     const raises = evidence.source.startsWith("raise ");
     if (inJax && evidence.raised === "AssertionError" && evidence.source && !raises)
       return evidence.source.startsWith("assert"); // JAX asserts, too
-    if (has("PLAIN", evidence.message)) return !rank(evidence).some((entry) => entry.source.length);
+    const ofPackage = files.length > 0 && has("PACKAGE", last(files));
+    if (has("PLAIN", evidence.message)) return ofPackage || !rank(evidence).some((entry) => entry.source.length);
     if (has("NUMPY", evidence.message)) return !(inJax && has("JAX_LINE", evidence.source));
     const own = !inJax || raises;
     return own && (has("CALL", evidence.message) || !rank(evidence).some((entry) => entry.key !== ANY_CALL));
@@ -136,7 +137,10 @@ const GuideErrors = (() => {
     const noFrames = text.includes(REMOVED_FRAMES) || (hidden && own.length > 0 && own[0] === last(frames));
     const inJax = noFrames || has("OF_JAX", name) || has("JAX_WARNING", text);
     const files = frames.map((m) => m.groups.file);
-    return { ...found, message: clean(text), foreign: isForeign(found, files, inJax), library: libraryOf(files) };
+    const ends = frames.filter((m) => !has("IN_JAX", m.groups.file)).map((m) => m.index + m[0].length);
+    const inCell = has("CELL", text.slice(last(ends) || 0)); // the failing line is in a cell of yours
+    const library = inCell ? "" : libraryOf(files);
+    return { ...found, message: clean(text), foreign: isForeign(found, files, inJax), library };
   }
 
   function evidenceOf(given) {

@@ -26,6 +26,9 @@
       .then(() => {
         loaded = true;
       });
+    ready.catch(() => {
+      ready = null; // the next letter tries again
+    });
     return ready;
   };
 
