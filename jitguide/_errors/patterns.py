@@ -78,7 +78,7 @@ MISSING_NAME = re.compile(
 # Their message is a name that you chose, which may hold "jax".
 NAMES_ONLY = re.compile(
     r"^(?:E\s+)?(?:[\w.]*\.)?(?:KeyError|FileNotFoundError|PermissionError|OSError|ScannerError|ParserError|"
-    r"JSONDecodeError|FrozenInstanceError|Config\w+(?:Error|Exception))\b|^(?:\S+: line \d+: +\d+ +)?Killed\b",
+    r"JSONDecodeError|Config\w+(?:Error|Exception))\b|^(?:\S+: line \d+: +\d+ +)?Killed\b",
     re.MULTILINE,
 )
 # Messages of Python's own: JAX's frames may be hidden, so the words decide.
