@@ -69,7 +69,7 @@ def test_the_error_box_answers(visit, name):
             "href", re.compile("howto/every-call-recompiles")
         )
         box.fill("ValueError: a message of jaxlib that has no entry")
-        expect(answer).to_contain_text("Not in the catalogue.")
+        expect(answer).to_contain_text("not in the catalogue")
         box.fill("")
         expect(answer).to_be_empty()
 
