@@ -78,7 +78,7 @@
     const href = `${root}search.html?q=${encodeURIComponent(query)}`;
     return element("p", element("a", "Search the guide for it", { href }));
   };
-  const linkOf = (one) => [one.title, one.key ? address(one.home, one.key) : address(one.page)];
+  const linkOf = (one) => [one.title, address(one.home, one.key)];
 
   function show() {
     const text = input.value;

@@ -165,13 +165,9 @@ const GuideErrors = (() => {
   /** Return what the catalogue says about a text: `{found, foreign, raised, entry, library, others}`. */
   function explain(text) {
     const evidence = evidenceOf(text);
-    let [ranked, { library }] = [[], evidence[0]];
-    for (const one of evidence) {
-      if (ranked.length || one.foreign) continue;
-      ranked = rank(one);
-      if (ranked.length) library = one.library;
-    }
-    if (!ranked.length) ranked = byClass(evidence[0]);
+    const known = evidence.find((one) => !one.foreign && rank(one).length);
+    const ranked = known ? rank(known) : byClass(evidence[0]);
+    const { library } = known || evidence[0];
     const { foreign, raised } = evidence[0];
     if (!ranked.length) return { found: false, foreign, raised, entry: null, library, others: [] };
     return { found: true, foreign: false, raised, entry: ranked[0], library, others: ranked.slice(1, 1 + OTHERS) };
