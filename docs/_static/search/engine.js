@@ -51,6 +51,7 @@ const GuideSearch = (() => {
       /\b(not|never|isn't|doesn't|does not) (being |getting )?(use|used|using|found|find|detected|detect|seen|see)\b/gi,
       "$& falling back",
     ],
+    [/\b(doesn't|does not|won't) fit in(to)?( the| my)?( gpu| device)? memory\b/gi, "out of memory"],
     [/\b(each|every) (step|iteration|epoch|batch|time)\b/gi, "every call"],
     [/\bcompil(es|ing|ed) (on |at |in |with )?(each|every)\b/gi, "recompiles every"],
     [/<class 'jax[\w.]*'>/g, ""], // messages name the class of a tracer or an array, which is on many pages
