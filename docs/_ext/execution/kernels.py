@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from nbformat.v4 import new_code_cell
 from _ext import DOCS
 from _ext.programs import runner
 
-from . import figures, forked, measuring, notebooks, recorded, recorded_values
+from . import figures, forked, measuring, notebooks, recorded, recorded_values, shown
 from .notebooks import PageError
 from .redact import cell_frames, clean_outputs, clean_text
 from .turns import Turns
@@ -135,8 +136,7 @@ class _Client(NotebookClient):
         work.mkdir()
         with self._turns.beside():
             await super().async_start_new_kernel(cwd=str(work), env=environment(), **options)
-            km: Any = self.km
-            self.process = km.provisioner.process
+            self.process = self.km.provisioner.process
 
     async def async_start_new_kernel_client(self) -> Any:
         with self._turns.beside():
@@ -154,7 +154,9 @@ class _Client(NotebookClient):
         self._printed, self.line = 0, notebooks.line_of(self.nb, cell)
         with self._turns.alone() if self._measures[number] else self._turns.together():
             self._begin_cell(number)
-            done = await super().async_execute_cell(cell, cell_index, *options, **more)
+            run = partial(super().async_execute_cell, cell, cell_index, *options, **more)
+            beside = partial(self._run_beside, cell_index=cell_index, problem=shown.PROBLEM)
+            done = await shown.measure(cell, run, beside)
         for drawing in recorded.drawings(cell, self.line, self.machine):
             found = (drawing, await self._draw(drawing, cell_index))
             self.elsewhere.setdefault(id(cell), []).append(found)

@@ -13,7 +13,7 @@ from myst_nb.sphinx_ import SphinxEnvType
 from myst_parser.config.main import MdParserConfig
 from sphinx.application import Sphinx
 
-from . import fingerprint
+from . import fingerprint, shown
 
 
 class PageError(Exception):
@@ -87,7 +87,7 @@ def check(notebook: nbformat.NotebookNode) -> None:
     """Refuse a page whose cells cannot mean what their author meant.
 
     Raises:
-        PageError: The marks of an expected error contradict each other.
+        PageError: The marks of an expected error contradict each other, or `:shows:` has no expression.
     """
     for cell in code_cells(notebook):
         tagged, named = "raises-exception" in cell.metadata.get("tags", []), "raises" in cell.metadata
@@ -100,6 +100,8 @@ def check(notebook: nbformat.NotebookNode) -> None:
             raise PageError(
                 "the cell names an error class: add `:tags: [raises-exception]`.", line_of(notebook, cell)
             )
+        if "shows" in cell.metadata and (wrong := shown.problem(cell.metadata["shows"])):
+            raise PageError(wrong, line_of(notebook, cell))
 
 
 def _fold_solution(cell: nbformat.NotebookNode) -> None:
