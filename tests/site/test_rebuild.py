@@ -137,11 +137,16 @@ def edit_module(root):
     change(root / "jitguide/__init__.py", '__version__ = "', '__version__ = "9')
 
 
+def edit_extension(root):
+    change(root / "docs/_ext/claims/domain.py", "Proved:", "Shown:")
+
+
 # A few at a time, because each comparison takes two builds.
 CHANGES = [
     (edit_prose, edit_cell, edit_heading),
     (edit_claim, cite_claim, edit_style),
     (add_page, remove_page, edit_module),
+    (edit_extension,),
 ]
 
 

@@ -23,7 +23,7 @@ _PICTURE = re.compile(r'(\b(?:xlink:)?(?:href|src))="data:image/png;base64,([^"]
 _TABLE = re.compile(r'(<table class="[^"]*\btable\b[^>]*>.*?</thead>)(.*?</table>)', re.DOTALL)
 _HEAD = re.compile(r"<th[\s>].*?</th>", re.DOTALL)
 _ROW = re.compile(r"(?:(?!<tr).)+", re.DOTALL)
-_CELL = re.compile(r"<(td|th)[\s>].*?</\1>", re.DOTALL)
+_NARROW = re.compile(r'<(td|th|h[1-4])[\s>].*?</\1>|<a class="reference internal nav-link".*?</a>', re.DOTALL)
 _LONG = re.compile(r"(?<=>)[^<]{9,}")
 _ICON = re.compile(r'(<(i|span) class="[^"]*\bfa-solid fa-([\w-]+)[^>]*>)(?=</\2>)')
 _ICONS = {
@@ -101,19 +101,21 @@ def labelled(text: str) -> str:
 
 
 def breakable(text: str) -> str:
-    """Return a page's text where a long name in a cell may break after one of its parts.
+    """Return a page's text where a long name in a cell, a heading or the page's contents may break after one of its parts.
 
     A column as wide as its longest name takes the room of the others, or more than there is.
 
     Example:
         >>> breakable('<td><span class="pre">jax.config.jax_debug_nans</span></td>')
         '<td><span class="pre">jax.<wbr/>config.<wbr/>jax_<wbr/>debug_<wbr/>nans</span></td>'
+        >>> breakable('<td><span class="pre">TracerBoolConversionError</span></td>')
+        '<td><span class="pre">Tracer<wbr/>Bool<wbr/>Conversion<wbr/>Error</span></td>'
     """
 
     def name(found: re.Match[str]) -> str:
-        return re.sub(r"(?<=[._(,=/])(?=[^\W\d]\w)", "<wbr/>", found[0])
+        return re.sub(r"(?<=[._(,=/])(?=[^\W\d]\w)|(?<=[a-z])(?=[A-Z][a-z])", "<wbr/>", found[0])
 
-    return _CELL.sub(lambda cell: _LONG.sub(name, cell[0]), text)
+    return _NARROW.sub(lambda cell: _LONG.sub(name, cell[0]), text)
 
 
 def _named(row: str, names: list[str]) -> str:

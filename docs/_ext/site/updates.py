@@ -3,7 +3,8 @@
 Sphinx writes a page when its source changed, or a file that it read. Three things more decide about a page: the
 titles, anchors and order of all pages, which links and navigation show; the style sheets and scripts, whose digests
 stand in its links; and what other pages say, where a page lists it. And a page with a warning is read again until
-nothing is wrong with it: a second build must not pass because nothing changed.
+nothing is wrong with it: a second build must not pass because nothing changed. After a change of the extensions, all
+pages are read again.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ class Updates(logging.Handler):
         self.texts: dict[str, dict[str, None]] = defaultdict(dict)
         self.generated: set[str] = set()
         self.depends: dict[str, str] = {}
+        self.extensions = hashlib.sha256(repr(fingerprint.sources(DOCS / "_ext")).encode()).hexdigest()
         logging.getLogger("sphinx").addHandler(self)
 
     @property
@@ -100,8 +102,11 @@ class Updates(logging.Handler):
         _changed: AbstractSet,
         _removed: AbstractSet,
     ) -> list[str]:
-        """Return the pages that the last build warned of."""
-        return [page for page in self._before().get("broken", ()) if page in env.all_docs]
+        """Return the pages that the last build warned of, or all if it had other extensions."""
+        before = self._before()
+        if before.get("extensions") != self.extensions:
+            return sorted(env.all_docs)
+        return [page for page in before.get("broken", ()) if page in env.all_docs]
 
     def outdated(self, app: Sphinx, env: BuildEnvironment) -> list[str]:
         """Return the pages to write again for what is said elsewhere, or read by another builder."""
@@ -128,7 +133,7 @@ class Updates(logging.Handler):
         """Remember what was found, and remove the files of pages that are gone."""
         if failure:
             return
-        found = {"broken": sorted(self.texts), "depends": self.depends}
+        found = {"broken": sorted(self.texts), "depends": self.depends, "extensions": self.extensions}
         self._file.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
         if build.is_site(app) and not getattr(app.builder, "idle", False):
             kept = app.env.found_docs | self.generated
