@@ -1,7 +1,6 @@
 """What a page does where its text says something of a measurement that a run does not show."""
 
 import re
-from pathlib import Path
 
 import pytest
 from _ext.execution import kernels, notebooks
@@ -42,7 +41,9 @@ def test_a_cell_that_never_shows_it_says_so_on_the_page():
 
 
 def test_a_condition_over_an_unknown_name_fails_the_page():
-    with pytest.raises(notebooks.PageError, match=re.escape("`:shows:` says cannot be evaluated: NameError")) as e:
+    with pytest.raises(
+        notebooks.PageError, match=re.escape("`:shows:` says cannot be evaluated: NameError")
+    ) as e:
         run("1", "no_such_name > 1")
     assert e.value.line == 10
 

@@ -25,6 +25,7 @@ _HEAD = re.compile(r"<th[\s>].*?</th>", re.DOTALL)
 _ROW = re.compile(r"(?:(?!<tr).)+", re.DOTALL)
 _NARROW = re.compile(r'<(td|th|h[1-4])[\s>].*?</\1>|<a class="reference internal nav-link".*?</a>', re.DOTALL)
 _LONG = re.compile(r"(?<=>)[^<]{9,}")
+_LONG_WORD = re.compile(r"(?<![^\s>])[^<>\s]{18,}(?=[^<>]*<)")
 _ICON = re.compile(r'(<(i|span) class="[^"]*\bfa-solid fa-([\w-]+)[^>]*>)(?=</\2>)')
 _ICONS = {
     "angle-left": '<path d="m15 5-7 7 7 7"/>',
@@ -110,12 +111,19 @@ def breakable(text: str) -> str:
         '<td><span class="pre">jax.<wbr/>config.<wbr/>jax_<wbr/>debug_<wbr/>nans</span></td>'
         >>> breakable('<td><span class="pre">TracerBoolConversionError</span></td>')
         '<td><span class="pre">Tracer<wbr/>Bool<wbr/>Conversion<wbr/>Error</span></td>'
+        >>> breakable('<h2 id="a_long_name_of_a_part">A lax.while_loop, a TracerBoolConversionError</h2>')
+        '<h2 id="a_long_name_of_a_part">A lax.while_loop, a Tracer<wbr/>Bool<wbr/>Conversion<wbr/>Error</h2>'
     """
 
     def name(found: re.Match[str]) -> str:
-        return re.sub(r"(?<=[._(,=/])(?=[^\W\d]\w)|(?<=[a-z])(?=[A-Z][a-z])", "<wbr/>", found[0])
+        parts = re.sub(r"(?<=[\w)\]][._(,=/])(?=[^\W\d]\w)", "<wbr/>", found[0])
+        return re.sub(r"\w{15,}", lambda word: re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "<wbr/>", word[0]), parts)
 
-    return _NARROW.sub(lambda cell: _LONG.sub(name, cell[0]), text)
+    def part(found: re.Match[str]) -> str:
+        long = _LONG if found[1] in ("td", "th") else _LONG_WORD
+        return long.sub(name, found[0])
+
+    return _NARROW.sub(part, text)
 
 
 def _named(row: str, names: list[str]) -> str:
