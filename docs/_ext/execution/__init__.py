@@ -7,6 +7,7 @@ checked executions are stored: an interrupted or failed one is repeated by the n
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -201,7 +202,7 @@ class _Execution:
         record = {
             "key": key,
             "uses": notebooks.uses(notebook),
-            "when": kernels.now(),
+            "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
             "seconds": seconds,
             "outputs": outputs,
             "recorded": notebook.metadata["recorded"],

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import tempfile
-import time
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -136,7 +135,8 @@ class _Client(NotebookClient):
         work.mkdir()
         with self._turns.beside():
             await super().async_start_new_kernel(cwd=str(work), env=environment(), **options)
-            self.process = self.km.provisioner.process
+            km: Any = self.km
+            self.process = km.provisioner.process
 
     async def async_start_new_kernel_client(self) -> Any:
         with self._turns.beside():
@@ -273,8 +273,3 @@ def _seconds(cell: NotebookNode) -> float:
     except KeyError:
         return 0.0
     return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-
-
-def now() -> str:
-    """Return the time of a build as a date and minute in UTC."""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
