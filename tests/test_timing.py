@@ -602,6 +602,12 @@ def test_variants_that_disagree_are_not_timed():
     assert text.startswith("The variants 'a' and 'b' disagree at result[0]: 1.8")
 
 
+def test_a_disagreement_is_an_error_of_a_class_that_you_know():
+    with pytest.raises(ValueError, match="disagree at result") as error:
+        compare({"a": plain, "b": lambda x: plain(x) + 1}, jnp.ones(3))
+    assert error.type is ValueError
+
+
 def test_the_baseline_is_the_one_to_agree_with():
     variants = {"a": plain, "b": lambda x: plain(x) + 1}
     assert refused(ValueError, variants, jnp.ones(3), baseline="b").startswith("The variants 'b' and 'a'")

@@ -74,21 +74,17 @@ def require_agreement(
     least = _SMALL_LEAF * max((_typical(as_numpy(leaf)) for _, leaf, _ in pairs), default=0.0)
     notes = []
     for place, (where, *leaves) in enumerate(pairs):
-        try:
-            if _compare_leaf(check, names, where, least, *leaves):
-                notes.append(f"{names} both have NaN at {where}; this counts as agreement.")
-        except _ApartError:
-            if rounding is None or not rounding.explains(place, *leaves):
-                raise
+        has_nan, problem = _compare_leaf(check, names, where, least, *leaves)
+        if not problem:
+            notes += [f"{names} both have NaN at {where}; this counts as agreement."] if has_nan else []
+        elif rounding is None or not rounding.explains(place, *leaves):
+            raise ValueError(problem)
+        else:
             notes.append(
                 f"{names} differ at {where} about as far as {name_a!r} does when its arguments change by "
                 "rounding; this counts as agreement."
             )
     return tuple(notes)
-
-
-class _ApartError(ValueError):
-    """Floating-point numbers that differ."""
 
 
 def apart(
@@ -144,8 +140,13 @@ def _ask(check: Callable[..., Any], names: str, a: Any, b: Any) -> None:
         raise ValueError(f"{names} disagree according to `check`: {why}. {_ADVICE}")
 
 
-def _compare_leaf(tolerance: float, names: str, where: str, least: float, a: Any, b: Any) -> bool:
-    """Raise unless two leaves agree, with room for a part of `least` at least; return whether they hold NaN."""
+def _compare_leaf(
+    tolerance: float, names: str, where: str, least: float, a: Any, b: Any
+) -> tuple[bool, str]:
+    """Return whether two leaves hold NaN, and what to raise if they differ by more than rounding; raise if by type.
+
+    There is room for a part of `least` at least. Integers have no rounding, so a difference of theirs is raised.
+    """
     loose = isinstance(a, _NUMBERS) or isinstance(b, _NUMBERS)
     a, b = as_numpy(a), as_numpy(b)
     if a.shape != b.shape:
@@ -165,13 +166,15 @@ def _compare_leaf(tolerance: float, names: str, where: str, least: float, a: Any
         tolerance = max(tolerance, _ROUNDINGS * max(_rounding(a), _rounding(b)))
         wrong, has_nan = _too_far(tolerance, least, a, b)
         note = f"beyond the relative difference of {tolerance:.2g} that is allowed"
-    if wrong.any():
-        at = tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
-        index = f"[{', '.join(map(str, at))}]" if at else ""
-        count = f" ({int(wrong.sum())} of {wrong.size} values differ)" if wrong.size > 1 else ""
-        kind = ValueError if _kind(a) == "exact" else _ApartError
-        raise kind(f"{names} disagree at {where}{index}: {a[at]} against {b[at]}, {note}{count}. {_ADVICE}")
-    return has_nan
+    if not wrong.any():
+        return has_nan, ""
+    at = tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
+    index = f"[{', '.join(map(str, at))}]" if at else ""
+    count = f" ({int(wrong.sum())} of {wrong.size} values differ)" if wrong.size > 1 else ""
+    problem = f"{names} disagree at {where}{index}: {a[at]} against {b[at]}, {note}{count}. {_ADVICE}"
+    if _kind(a) == "exact":
+        raise ValueError(problem)
+    return has_nan, problem
 
 
 def _kind(array: np.ndarray) -> str:
