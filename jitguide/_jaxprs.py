@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jitguide._jax import otherwise
@@ -63,6 +64,13 @@ def with_bodies(jaxpr: Any) -> list[Any]:
 
 def has_loop(jaxpr: Any) -> bool:
     return any(equation.primitive.name in ("scan", "while") for equation in equations(jaxpr))
+
+
+def coarsest(jaxpr: Any) -> tuple[float, str]:
+    """Return the largest rounding of a floating-point dtype inside a jaxpr, and that dtype; 0 and "" without one."""
+    dtypes = {getattr(v.aval, "dtype", None) for e in equations(jaxpr) for v in e.outvars} - {None}
+    known = [(float(jnp.finfo(d).eps), str(d)) for d in dtypes if jnp.issubdtype(d, jnp.inexact)]
+    return max(known, default=(0.0, ""))
 
 
 def constants(jaxpr: Any) -> list[Any]:

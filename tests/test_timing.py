@@ -608,6 +608,43 @@ def test_a_disagreement_is_an_error_of_a_class_that_you_know():
     assert error.type is ValueError
 
 
+def product(x, w):
+    return x @ w
+
+
+def half_product(x, w):
+    return (x.astype(jnp.bfloat16) @ w.astype(jnp.bfloat16)).astype(jnp.float32)
+
+
+MATRICES = [jax.random.normal(jax.random.key(i), (32, 32)) for i in range(2)]
+
+
+@pytest.mark.parametrize("baseline", ["full", "half"])
+@pytest.mark.parametrize("wrap", [jax.jit, lambda fn: fn, lambda fn: partial(jax.jit(fn))])
+def test_a_variant_that_computes_in_half_precision_agrees_with_a_note(wrap, baseline):
+    variants = {"full": jax.jit(product), "half": wrap(half_product)}
+    result = compare(variants, *MATRICES, baseline=baseline, budget=0.01)
+    (note,) = [note for note in result.notes if "agreement" in note]
+    assert "within the 0.062 that is allowed as one of them computes in bfloat16" in note
+
+
+def test_half_precision_inside_hides_no_wrong_result():
+    wrong = {"full": product, "half": lambda x, w: half_product(x, w) * 1.5}
+    assert "disagree at result" in refused(ValueError, wrong, *MATRICES)
+    eight = {
+        "full": product,
+        "8 bits": lambda x, w: 1.5 * product(x, w).astype("float8_e4m3fn").astype(x.dtype),
+    }
+    assert "disagree at result" in refused(ValueError, eight, *MATRICES)
+    beside = {"full": product, "other": lambda x, w: np.asarray(product(x, w)) * 1.01}
+    assert "disagree at result" in refused(ValueError, beside, *MATRICES)
+
+
+def test_a_tolerance_that_you_give_is_kept_in_half_precision():
+    both = {"full": product, "half": half_product}
+    assert "relative difference of 0.0001" in refused(ValueError, both, *MATRICES, check=1e-4)
+
+
 def test_the_baseline_is_the_one_to_agree_with():
     variants = {"a": plain, "b": lambda x: plain(x) + 1}
     assert refused(ValueError, variants, jnp.ones(3), baseline="b").startswith("The variants 'b' and 'a'")

@@ -15,7 +15,7 @@ from jitguide._callables import fresh_jit, held_in, peeled, through
 from jitguide._check import donation, faults, inputs, jaxpr_scan, purity, reach, rules
 from jitguide._check.findings import IN_THE_TRACE, OF_ARGUMENTS, Finding, Findings
 from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, placeholders_explained
-from jitguide._jaxprs import hides_raw_keys, uses_a_key_twice
+from jitguide._jaxprs import coarsest, hides_raw_keys, uses_a_key_twice
 from jitguide._text import clean, first_sentence
 from jitguide._timing.first_call import FirstCall, first_call
 from jitguide._timing.phases import Phases
@@ -147,8 +147,8 @@ def _plainly(
         changed = [*faults.changed(reach.changed(function, given, left))]
         seconds, _ = _fastest(function, fresh, _MOST_PLAIN)
         rounding = Rounding(function, fresh, plain, faults.numbers)
-        impure, coarsest = impure or bool(changed), jaxpr_scan.coarsest(jaxpr)
-        found = [*changed, *faults.disagreement(result, plain, rounding, impure, coarsest)]
+        impure = impure or bool(changed)
+        found = [*changed, *faults.disagreement(result, plain, rounding, impure, coarsest(jaxpr)[0])]
     except IndexError as error:
         return None, [*faults.out_of_range(error)], []
     except Exception as error:  # what works on tracers may fail on arrays

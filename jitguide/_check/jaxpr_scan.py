@@ -4,7 +4,6 @@ import dis
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from jitguide._files import owner
@@ -50,12 +49,6 @@ def host_calls(jaxpr: Any, in_loop: bool = False, maybe: bool = False) -> list[t
         if maybe or name != "cond" or all(inside):
             found += [call for calls in inside for call in calls]
     return found
-
-
-def coarsest(jaxpr: Any) -> float:
-    """Return the largest rounding of a floating-point dtype inside a jaxpr."""
-    dtypes = {getattr(v.aval, "dtype", None) for e in equations(jaxpr) for v in e.outvars} - {None}
-    return max((float(jnp.finfo(d).eps) for d in dtypes if jnp.issubdtype(d, jnp.inexact)), default=0.0)
 
 
 def draws_alike(jaxpr: Any) -> bool:

@@ -75,7 +75,8 @@ def compare(
         *args: Positional arguments of every variant.
         baseline: Name of the variant to compare with; the first if left out.
         budget: Seconds for each variant.
-        check: How closely the results have to agree with the baseline's: a relative tolerance; or a function
+        check: How closely the results have to agree with the baseline's: a relative tolerance, which is looser
+            if left out where a variant computes in `bfloat16` or another coarse dtype; or a function
             of two results that returns False or raises `AssertionError` if they disagree; or None for none.
             Results that aren't arrays or numbers need one of the last two, and have to be waited for inside
             the variants.

@@ -15,6 +15,8 @@ Check = float | Callable[[Any, Any], Any] | None
 
 # Results that were rounded differently differ by a few units in the last place of their dtype.
 _ROUNDINGS = 8
+# However coarse the dtype that a function computes in: half of 8 bits would let pass what is wrong by its own size.
+_MOST = 0.1
 _SMALL_LEAF = 0.01  # of the scale of the whole result: a leaf as small as this may be all rounding
 _NUMBERS = (bool, int, float, complex)  # Python's own: their dtype follows from what they meet
 _ADVICE = (
@@ -40,7 +42,11 @@ def validate_check(check: Any) -> None:
 
 
 def require_agreement(
-    check: Check, first: tuple[str, Any], second: tuple[str, Any], rounding: Rounding | None = None
+    check: Check,
+    first: tuple[str, Any],
+    second: tuple[str, Any],
+    rounding: Rounding | None = None,
+    coarsest: Callable[[], tuple[float, str]] = lambda: (0.0, ""),
 ) -> tuple[str, ...]:
     """Raise unless two results agree; return notes on what was let pass.
 
@@ -50,7 +56,8 @@ def require_agreement(
     tolerance is never finer than eight roundings of the dtype. Integers and booleans must be equal. NaN
     agrees with NaN. Functions, such as the activation in a model, are not compared.
 
-    Both come with the name of their variant; the first is the one that is trusted.
+    Both come with the name of their variant; the first is the one that is trusted. `coarsest` returns rounding and
+    name of the coarsest dtype that they compute in, which is asked for where they differ, and loosens the tolerance.
     """
     if check is None:
         return ()
@@ -59,6 +66,31 @@ def require_agreement(
     if callable(check):
         _ask(check, names, a, b)
         return ()
+    pairs = _pairs(names, a, b)
+    least = _SMALL_LEAF * max((_typical(as_numpy(leaf)) for _, leaf, _ in pairs), default=0.0)
+    notes = []
+    for place, (where, *leaves) in enumerate(pairs):
+        has_nan, problem = _compare_leaf(check, names, where, least, *leaves)
+        if problem and rounding is not None and rounding.explains(place, *leaves):
+            how = f"differ at {where} about as far as {name_a!r} does when its arguments change by rounding"
+        elif problem:
+            eps, dtype = coarsest()
+            room = min(_ROUNDINGS * eps, _MOST)
+            if room <= check or _compare_leaf(room, names, where, least, *leaves)[1]:
+                raise ValueError(problem)
+            how = (
+                f"differ at {where}, within the {room:.2g} that is allowed as one of them computes in {dtype}"
+            )
+        elif has_nan:
+            how = f"both have NaN at {where}"
+        else:
+            continue
+        notes.append(f"{names} {how}; this counts as agreement.")
+    return tuple(notes)
+
+
+def _pairs(names: str, a: Any, b: Any) -> list[tuple[str, Any, Any]]:
+    """Return place and both leaves, of the leaves of two results that are not functions; raise if the trees differ."""
     leaves_a, tree_a = jax.tree_util.tree_flatten_with_path(a)
     leaves_b, tree_b = jax.tree_util.tree_flatten_with_path(b)
     if tree_a != tree_b:
@@ -66,25 +98,11 @@ def require_agreement(
             f"{names} return different structures: {tree_a} against {tree_b}. Make them return the same "
             "containers, or pass a function of both results as `check`."
         )
-    pairs = [
+    return [
         (f"result{jax.tree_util.keystr(path)}", leaf_a, leaf_b)
         for (path, leaf_a), (_, leaf_b) in zip(leaves_a, leaves_b, strict=True)
         if not callable(leaf_a)
     ]
-    least = _SMALL_LEAF * max((_typical(as_numpy(leaf)) for _, leaf, _ in pairs), default=0.0)
-    notes = []
-    for place, (where, *leaves) in enumerate(pairs):
-        has_nan, problem = _compare_leaf(check, names, where, least, *leaves)
-        if not problem:
-            notes += [f"{names} both have NaN at {where}; this counts as agreement."] if has_nan else []
-        elif rounding is None or not rounding.explains(place, *leaves):
-            raise ValueError(problem)
-        else:
-            notes.append(
-                f"{names} differ at {where} about as far as {name_a!r} does when its arguments change by "
-                "rounding; this counts as agreement."
-            )
-    return tuple(notes)
 
 
 def apart(
@@ -140,9 +158,7 @@ def _ask(check: Callable[..., Any], names: str, a: Any, b: Any) -> None:
         raise ValueError(f"{names} disagree according to `check`: {why}. {_ADVICE}")
 
 
-def _compare_leaf(
-    tolerance: float, names: str, where: str, least: float, a: Any, b: Any
-) -> tuple[bool, str]:
+def _compare_leaf(tolerance: float, names: str, where: str, least: float, a: Any, b: Any) -> tuple[bool, str]:
     """Return whether two leaves hold NaN, and what to raise if they differ by more than rounding; raise if by type.
 
     There is room for a part of `least` at least. Integers have no rounding, so a difference of theirs is raised.

@@ -1,5 +1,6 @@
 """What `compare` accepts: its arguments checked, and the first call of every variant."""
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -14,7 +15,8 @@ import jax.stages
 import numpy as np
 
 from jitguide._arguments import Arguments, copies, deleted, refuse_deleted, refuse_tracing, require_seconds
-from jitguide._callables import fresh_jit, held_in, is_watched, parameters_of
+from jitguide._callables import fresh_jit, held_in, is_jitted, is_watched, parameters_of, through
+from jitguide._jaxprs import coarsest
 from jitguide._timing.equality import Check, require_agreement, require_arrays, validate_check
 from jitguide._timing.rounding import Rounding
 
@@ -112,7 +114,9 @@ def first_calls(
             trusted = result
             rounding = Rounding(variants[name], lambda: copies(fresh()), result)
         else:
-            notes += require_agreement(check, (baseline, trusted), (name, result), rounding)
+            both = [variants[baseline], variants[name]]
+            coarsest = functools.partial(_coarsest, [] if "check" in options else both, fresh)
+            notes += require_agreement(check, (baseline, trusted), (name, result), rounding, coarsest)
         notes += hints
         unwaited += _unwaited_notes(name, result)
         used_up |= _used_up(leaves, arguments)
@@ -122,6 +126,19 @@ def first_calls(
     makes = (lambda: copies(fresh())) if used_up else fresh
     most = own_arguments(given) if once or used_up else sys.maxsize
     return FirstCalls(seconds, _device_of(trusted), (*unwaited, *notes), not unwaited, makes, most)
+
+
+def _coarsest(functions: list[Callable[..., Any]], fresh: Callable[[], Arguments]) -> tuple[float, str]:
+    """Return rounding and name of the coarsest dtype inside of functions; 0 and "" where JAX cannot trace them."""
+
+    def jaxpr(fn: Any, args: Any, kwargs: Any) -> Any:
+        return (fn.trace if is_jitted(fn) else jax.make_jaxpr(fn))(*args, **kwargs).jaxpr
+
+    found = [(0.0, "")]
+    for fn in functions:
+        with contextlib.suppress(Exception):  # its own code may want numbers
+            found.append(coarsest(through(fn, *fresh(), jaxpr)))
+    return max(found)
 
 
 def _refuse_unstarted(name: str, result: Any) -> None:
