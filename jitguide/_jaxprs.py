@@ -6,6 +6,7 @@ Documented are `eqns`, `invars`, `outvars`, `params`, `primitive` and `consts`. 
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import jax
@@ -23,6 +24,11 @@ except ImportError:
 # Equations that hand on the results of their bodies one by one: an unused result is unused inside too.
 # Loops are left out: JAX can remove a carry that only feeds itself, and this walk does not follow that.
 _CALLS = {"jit", "closed_call", "remat2", "custom_jvp_call", "cond"}
+# Equations through which JAX's checker follows keys, and those whose result is one of several keys.
+_HAND_ON = {"jit", "scan", "while", "remat2", "shard_map", "copy", "squeeze", "reshape", "broadcast_in_dim"}
+_SELECT = {"cond", "select_n", "dynamic_slice", "gather"}
+_RAW = ((2,), (4,))  # the last dimension of raw keys
+_SIDES = ("invars", "outvars")  # JAX 0.12 takes constants off a jaxpr that gets other `constvars`
 Used = Sequence[bool] | bool  # per result, or for all results
 _LINE = re.compile(r"^(.*):(\d+):\d+ \((.*)\)$")
 _DEFINED = re.compile(r"^(.*) at (.*):(\d+)$")
@@ -116,39 +122,62 @@ def uses_a_key_twice(jaxpr: Any) -> bool | None:
     """Return whether a random key is used twice, as JAX's own checker finds. Without it None: `check` adds a note."""
     from jax.experimental.key_reuse import _core as key_reuse
 
+    dtype = jax.eval_shape(jax.random.key, 0).dtype
+    typed = functools.partial(_typed, {}, dtype)
+    change = functools.partial(_with_known_keys, typed, {*key_reuse.key_reuse_signatures})
     try:
-        key_reuse.check_key_reuse_jaxpr(open_jaxpr(rewritten(jaxpr, functools.partial(_with_known_keys, {}))))
+        key_reuse.check_key_reuse_jaxpr(open_jaxpr(rewritten(jaxpr, change, typed)))
     except jax.errors.KeyReuseError:
         return True
     return False
 
 
-def _with_known_keys(wrapped: dict[Any, Any], equation: Any, params: dict[str, Any]) -> Any:
-    """Return an equation so that JAX's checker follows the keys in it.
+def _typed(twins: dict[Any, Any], dtype: Any, variable: Any) -> Any:
+    """Return a variable that may hold raw keys of `PRNGKey`, which are unsigned integers, as one of typed keys."""
+    kind = variable.aval
+    if hasattr(variable, "val") or str(getattr(kind, "dtype", "")) != "uint32" or kind.shape[-1:] not in _RAW:
+        return variable
+    if variable not in twins:
+        twins[variable] = copy(variable)
+        twins[variable].aval = kind.update(dtype=dtype)
+    return twins[variable]
 
-    The checker takes every choice by `jnp.where`, or by a branch under `vmap`, for a use of all its keys: here what
-    selects among keys makes a new one, and uses up none. And a raw key of `PRNGKey` becomes a typed key in each use,
-    which the checker takes for another: here that of the first use, in `wrapped`, is copied.
+
+def _with_known_keys(
+    typed: Callable[[Any], Any], followed: set[Any], equation: Any, params: dict[str, Any]
+) -> list[Any]:
+    """Return equations in place of one, so that JAX's checker follows the keys in it; `followed` are its primitives.
+
+    It takes each choice by an index or a branch for one key, and what it doesn't know for a use of all keys and a
+    result that is used up. Here their results are new keys. And a raw key becomes a typed key in each use, which it
+    takes for another: here it is a typed key from the start, and what computes with its numbers does not use it up.
     """
     from jax._src.random import random_clone_p
 
-    if equation.primitive.name == "select_n" and str(equation.outvars[0].aval).startswith("key<"):
-        return equation.replace(primitive=random_clone_p, params={}, invars=equation.invars[1:2])
-    if equation.primitive.name == "random_wrap" and not hasattr(raw := equation.invars[0], "val"):
-        first = wrapped.setdefault(raw, equation.outvars[0])
-        if first is not equation.outvars[0]:
-            return equation.replace(primitive=jax.lax.copy_p, params={}, invars=[first])
-    return equation.replace(params=params)
+    name = equation.primitive.name
+    if name in ("random_wrap", "random_unwrap") and not hasattr(equation.invars[0], "val"):
+        equation, params, name = equation.replace(primitive=jax.lax.copy_p), {}, "copy"
+    inputs = [typed(v) if name in _HAND_ON or name == "cond" else v for v in equation.invars]
+    results, clones = [], []
+    for variable in equation.outvars:
+        result = typed(variable)
+        is_new = name in _SELECT or equation.primitive not in followed or result is not variable
+        if name not in _HAND_ON and is_new and str(getattr(result.aval, "dtype", "")).startswith("key<"):
+            clones += [equation.replace(primitive=random_clone_p, params={}, invars=[], outvars=[result])]
+            result = copy(result)
+        results.append(result)
+    kept = equation.replace(params=params, invars=inputs, outvars=results)
+    return clones if name == "select_n" else [kept, *clones]
 
 
-def hides_raw_keys(jaxpr: Any) -> bool:
-    """Return whether a raw key is used in a body, where the checker does not see which key that is."""
-    inside = (body for body in with_bodies(jaxpr) if body is not jaxpr)
-    return any(one.primitive.name == "random_wrap" for body in inside for one in open_jaxpr(body).eqns)
-
-
-def rewritten(jaxpr: Any, change: Callable[[Any, dict[str, Any]], Any]) -> Any:
+def rewritten(
+    jaxpr: Any,
+    change: Callable[[Any, dict[str, Any]], list[Any]],
+    variable: Callable[[Any], Any] = lambda one: one,
+) -> Any:
     """Return a jaxpr with `change(equation, params)` in place of each equation, whose bodies in `params` are rewritten.
+
+    `variable` changes the inputs and results of each jaxpr.
 
     One object in gives one object out: a function that is called twice must stay one function in the StableHLO.
     This and the two below raise where JAX lacks what they need: `stages` then links by source line and adds a note.
@@ -166,10 +195,11 @@ def rewritten(jaxpr: Any, change: Callable[[Any, dict[str, Any]], Any]) -> Any:
         if id(value) not in done:
             inner = open_jaxpr(value)
             if inner is value:
-                eqns = [
-                    change(e, {name: made(param) for name, param in e.params.items()}) for e in inner.eqns
-                ]
-                done[id(value)] = value.replace(eqns=eqns)
+                pairs = [(e, {name: made(param) for name, param in e.params.items()}) for e in inner.eqns]
+                sides = {side: [*map(variable, getattr(value, side))] for side in _SIDES}
+                done[id(value)] = value.replace(
+                    eqns=[one for pair in pairs for one in change(*pair)], **sides
+                )
             else:
                 done[id(value)] = value.replace(jaxpr=made(inner))
         return done[id(value)]

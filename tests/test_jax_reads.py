@@ -351,7 +351,6 @@ ROWS = {
 }
 DOCUMENTED = {  # they read nothing, or only what JAX documents
     "otherwise", "has_tracer", "nbytes", "placeholders_explained", "has_loop", "library_calls", "open_jaxpr", "is_jaxpr", "bodies", "equations", "with_bodies", "constants", "short_type", "liveness", "coarsest",
-    "hides_raw_keys",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from jitguide._callables import fresh_jit, held_in, peeled, through
 from jitguide._check import donation, faults, inputs, jaxpr_scan, purity, reach, rules
 from jitguide._check.findings import IN_THE_TRACE, OF_ARGUMENTS, Finding, Findings
 from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, placeholders_explained
-from jitguide._jaxprs import coarsest, hides_raw_keys, uses_a_key_twice
+from jitguide._jaxprs import coarsest, uses_a_key_twice
 from jitguide._text import clean, first_sentence
 from jitguide._timing.first_call import FirstCall, first_call
 from jitguide._timing.phases import Phases
@@ -177,11 +177,6 @@ def _blind_spots(fn: Any, jaxpr: Any) -> Iterator[str]:
         yield f"{NO_OPTIONS}, so static values were not checked."
     if uses_a_key_twice(jaxpr) is None:
         yield "Whether a random key is used twice was not checked: JAX does not expose its own check of that."
-    elif hides_raw_keys(jaxpr):
-        yield (
-            "Raw keys of `PRNGKey` were not followed into loops and inner jitted functions: those of "
-            "`jax.random.key` are."
-        )
     if not jaxpr_scan.knows_places(jaxpr):
         yield "Unrolled loops were not checked: JAX does not expose the lines that an operation came from."
 

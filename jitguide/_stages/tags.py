@@ -44,7 +44,7 @@ def sites_of(jaxpr: Any) -> list[Any]:
 def tagged(jaxpr: Any, sites: Sequence[Any]) -> Any:
     """Return a jaxpr whose equation `sites[i]` has tag i."""
     number = {id(equation): i for i, equation in enumerate(sites)}
-    return rewritten(jaxpr, lambda e, params: in_scope(e, f"jgq{number[id(e)]}_", params))
+    return rewritten(jaxpr, lambda e, params: [in_scope(e, f"jgq{number[id(e)]}_", params)])
 
 
 def replay(fn: Callable[..., Any], traced: Any, jaxpr: Any, options: dict[str, Any]) -> Any:
