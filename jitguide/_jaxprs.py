@@ -228,7 +228,10 @@ def argument_names(jaxpr: Any, count: int) -> list[str]:
 
 @otherwise("")
 def name_stack(equation: Any) -> str:
-    """Return the scopes and transformations around an equation. Without it, `stages` shows no direction."""
+    """Return the scopes and transformations around an equation.
+
+    Without it, `stages` shows no direction, and `check` takes a gradient for an update.
+    """
     return str(equation.source_info.name_stack)
 
 

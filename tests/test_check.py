@@ -287,6 +287,66 @@ def test_leaves_of_a_tree_are_added_up():
     assert only(fn, {"a": ones(*MIB), "b": ones(*MIB)}).sentence.startswith("`p` has 2 MiB")
 
 
+PARAMS, GRADIENT = {"w": ones(*MIB)}, jax.grad(lambda params, x: jnp.tanh(x @ params["w"]).sum())
+MOMENTUM, BATCH = {"w": ones(*MIB)}, ones(4, MIB[0])
+
+
+def accumulated(params, x):
+    zeros = jax.tree.map(jnp.zeros_like, params)
+    return jax.lax.fori_loop(0, 3, lambda _, total: jax.tree.map(jnp.add, total, GRADIENT(params, x)), zeros)
+
+
+GRADIENTS = {
+    "grad": GRADIENT,
+    "value and grad": jax.value_and_grad(lambda params, x: (x @ params["w"] + params["w"][0]).sum()),
+    "clipped": lambda params, x: jax.tree.map(lambda g: jnp.clip(g, -1, 1), GRADIENT(params, x)),
+    "jitted inside": lambda params, x: jax.jit(GRADIENT)(params, x),
+    "accumulated": accumulated,
+    "mean over a batch": lambda params, x: jax.tree.map(
+        lambda g: g.mean(0), jax.vmap(GRADIENT, (None, 0))(params, x[:, None])
+    ),
+}
+
+
+@pytest.mark.parametrize("fn", GRADIENTS.values(), ids=GRADIENTS)
+def test_the_parameters_of_a_gradient_are_not_to_be_donated(fn):
+    assert check(jax.jit(fn), PARAMS, BATCH, run=False).kinds == ()
+
+
+def descend(params, momentum, x):
+    momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, GRADIENT(params, x))
+    return jax.tree.map(lambda p, m: p - 0.1 * m, params, momentum), momentum
+
+
+def descend_unless_infinite(params, momentum, x):
+    finite = jnp.isfinite(x).all()
+    return jax.lax.cond(finite, descend, lambda params, momentum, x: (params, momentum), params, momentum, x)
+
+
+def descend_often(params, momentum, x):
+    return jax.lax.scan(lambda carry, _: (descend(*carry, x), None), (params, momentum), None, length=3)[0]
+
+
+@pytest.mark.parametrize("step", [descend, descend_unless_infinite, descend_often, jax.jit(descend)])
+def test_what_a_training_step_replaces_is_to_be_donated(step):
+    findings = check(jax.jit(lambda *args: step(*args)), PARAMS, MOMENTUM, BATCH, run=False)
+    assert [found.sentence[:9] for found in findings] == ["`args[0]`", "`args[1]`"]
+
+
+def test_the_argument_that_a_result_is_made_from_is_to_be_donated():
+    def follow(target, params, x):
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, GRADIENT({"w": params["w"] - target["w"]}, x))
+
+    assert only(jax.jit(follow), MOMENTUM, PARAMS, BATCH).sentence.startswith("`params`")
+
+
+def test_arguments_passed_by_keyword_in_another_order_have_their_names():
+    fn = jax.jit(lambda x, later, early: x + early * 2)
+    assert only(fn, ones(3), later=ones(3), early=ones(3)).sentence.startswith("`later` is not used")
+    add = jax.jit(lambda x, later, early: (x * later).sum() * early, donate_argnames="early")
+    assert check(add, ones(3), later=ones(3), early=ones(*MIB), run=False).kinds == ()
+
+
 def test_calls_back_to_python_are_found_and_never_run():
     ran = []
 

@@ -264,6 +264,9 @@ def _nameless(jaxpr, count):
 def name_stack(take_away, monkeypatch):
     take_away(_jaxprs.name_stack)
     assert {e.direction for e in stages(jax.grad(lambda x: jnp.sin(x) ** 2), 1.0).equations} == {""}
+    large = jnp.ones((1024, 1024))
+    gradient = check(jax.jit(jax.grad(lambda x: jnp.sin(x).sum())), large, run=False)
+    assert "If you do not need it after the call" in gradient.findings[0].advice
 
 
 def lines_of(take_away, monkeypatch):

@@ -1,7 +1,7 @@
 """The rule of `check` for donated memory: donated in vain, or not donated although a result could have it."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
@@ -9,18 +9,33 @@ from jitguide import _jax
 from jitguide._check import inputs
 from jitguide._check.findings import WORTH_BYTES, Finding, finding
 from jitguide._display import size
+from jitguide._jaxprs import bodies, name_stack, open_jaxpr
 from jitguide._watch.signature import Leaf, Signature
+
+_Source = tuple[frozenset[int], bool]
+_NEW = (frozenset[int](), False)  # what is made from no input, and from no gradient
+
+
+class _Result(NamedTuple):
+    """A result: the inputs of its shape that it is made from, by number, and whether it is made from a gradient."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    updates: frozenset[int]
+    gradient: bool
 
 
 def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered: Any) -> Iterator[Finding]:
     """Find arguments whose memory a result could take over."""
-    leaves = [(a.name, leaf) for a in signature.arguments.values() if not a.static for leaf in a.leaves]
-    infos = jax.tree.leaves(lowered.args_info)
-    if len(infos) != len(leaves):
+    leaves = [(a.name, leaf) for a in signature.traced for leaf in a.leaves]
+    infos, results = jax.tree.leaves(lowered.args_info), jax.tree.leaves(traced.out_info)
+    sources = _sources(traced.jaxpr)
+    if len(infos) != len(leaves) or len(sources) != len(results):
         return
-    free = [(tuple(out.shape), str(out.dtype)) for out in jax.tree.leaves(traced.out_info)]
+    types = ((tuple(out.shape), str(out.dtype)) for out in results)
+    free = [_Result(*kind, *source) for kind, source in zip(types, sources, strict=True)]
     donated = [(name, leaf) for (name, leaf), info in zip(leaves, infos, strict=True) if info.donated]
-    donated.sort(key=lambda pair: (pair[1].shape, pair[1].dtype) not in free)
+    donated.sort(key=lambda pair: not any(_same(pair[1], result) for result in free))
     used: dict[str, list[Leaf]] = {}
     lost: dict[str, list[Leaf]] = {}
     for name, leaf in donated:
@@ -35,11 +50,10 @@ def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered:
             "Do not donate it, or return an update of it in the same shape and dtype.",
         )
     helped: dict[str, int] = {}
-    for (name, leaf), info in zip(leaves, infos, strict=True):
-        large = _bytes(leaf) >= WORTH_BYTES
-        if large and not info.donated and (leaf.shape, leaf.dtype) in free:
-            free.remove((leaf.shape, leaf.dtype))
-            helped[name] = helped.get(name, 0) + _bytes(leaf)
+    kept = {n: leaf for n, (_, leaf) in enumerate(leaves) if not infos[n].donated}
+    for number in _helped({n: leaf for n, leaf in kept.items() if _bytes(leaf) >= WORTH_BYTES}, free):
+        name = leaves[number][0]
+        helped[name] = helped.get(name, 0) + _bytes(kept[number])
     for name, saved in helped.items():
         yield finding(
             "donation",
@@ -49,14 +63,66 @@ def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered:
         )
 
 
-def _reused(leaf: Leaf, free: list[tuple[tuple[int, ...], str]]) -> bool:
+def _helped(leaves: dict[int, Leaf], free: list[_Result]) -> list[int]:
+    """Return the numbers of the leaves that a result can replace: each result replaces one, an input of its own first.
+
+    A gradient replaces only what it is added to: its caller still needs the parameters.
+    """
+    found: set[int] = set()
+    for own in (True, False):
+        for number, leaf in leaves.items():
+            fits = (
+                one
+                for one in free
+                if _same(leaf, one) and (number in one.updates if own else not (one.updates or one.gradient))
+            )
+            if number not in found and (result := next(fits, None)):
+                free.remove(result)
+                found.add(number)
+    return sorted(found)
+
+
+def _sources(jaxpr: Any, done: dict[int, list[_Source]] | None = None) -> list[_Source]:
+    """Return for each result the inputs of its shape that it is made from, by number, and whether from a gradient.
+
+    What the backward pass of `jax.grad` returns is a gradient, and not made from an input.
+    """
+    done = {} if done is None else done
+    if id(jaxpr) in done:
+        return done[id(jaxpr)]
+    inner = open_jaxpr(jaxpr)
+    known = {id(v): (frozenset([number]), False) for number, v in enumerate(inner.invars)}
+    for equation in inner.eqns:
+        inputs = equation.invars
+        backward = "transpose(" in name_stack(equation)
+        gradient = backward or any(known.get(id(v), _NEW)[1] for v in inputs)
+        inside = [(_sources(body, done), len(open_jaxpr(body).invars)) for body in bodies(equation)]
+        inside = [(sources, count) for sources, count in inside if len(sources) == len(equation.outvars)]
+        for place, out in enumerate(equation.outvars):
+            # The inputs of a body are the last ones of its equation: a predicate comes first.
+            feeds = [inputs[n - count] for sources, count in inside for n in sources[place][0]]
+            feeds = feeds if inside else [v for v in inputs if _shape(v) == _shape(out)]
+            updates = frozenset[int]().union(*(known.get(id(v), _NEW)[0] for v in feeds if not backward))
+            known[id(out)] = updates, gradient or any(sources[place][1] for sources, _ in inside)
+    done[id(jaxpr)] = [known.get(id(v), _NEW) for v in inner.outvars]
+    return done[id(jaxpr)]
+
+
+def _shape(variable: Any) -> tuple[int, ...]:
+    return tuple(getattr(variable.aval, "shape", ()))
+
+
+def _reused(leaf: Leaf, free: list[_Result]) -> bool:
     """Take the result out of `free` that can have the memory of a leaf: of its shape and dtype, or of its size."""
-    same = (leaf.shape, leaf.dtype)
-    fits = (result for result in free if 0 < _bytes(leaf) == _size_of(*result))
-    found = same if same in free else next(fits, None)
-    if found is not None:
+    fits = [one for one in free if 0 < _bytes(leaf) == _size_of(one.shape, one.dtype)]
+    same = [one for one in free if _same(leaf, one)]
+    for found in (same or fits)[:1]:
         free.remove(found)
-    return found is not None
+    return bool(same or fits)
+
+
+def _same(leaf: Leaf, result: _Result) -> bool:
+    return (leaf.shape, leaf.dtype) == (result.shape, result.dtype)
 
 
 def _bytes(leaf: Leaf) -> int:

@@ -57,7 +57,7 @@ def unused(signature: Signature, traced: Any) -> Iterator[Finding]:
     jaxpr = _jaxprs.open_jaxpr(traced.jaxpr)
     _, used = _jaxprs.liveness(jaxpr)
     variables = iter(jaxpr.invars)
-    for argument in (a for a in signature.arguments.values() if not a.static):
+    for argument in signature.traced:
         own = [next(variables, None) for _ in argument.leaves]
         if own and not argument.name.startswith("_") and not any(v is None or id(v) in used for v in own):
             yield finding(

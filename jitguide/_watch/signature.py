@@ -100,6 +100,12 @@ class Signature:
     def __str__(self) -> str:
         return ", ".join(str(argument) for argument in self.arguments.values())
 
+    @property
+    def traced(self) -> list[Argument]:
+        """The arguments that are not static, in the order of the jaxpr: JAX sorts those passed by keyword."""
+        traced = (a for a in self.arguments.values() if not a.static)
+        return sorted(traced, key=lambda a: (a.keyword, a.name if a.keyword else ""))
+
 
 def signature_of(
     fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], only_arrays: bool = False
