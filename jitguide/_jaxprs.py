@@ -27,7 +27,6 @@ _CALLS = {"jit", "closed_call", "remat2", "custom_jvp_call", "cond"}
 # Equations through which JAX's checker follows keys, and those whose result is one of several keys.
 _HAND_ON = {"jit", "scan", "while", "remat2", "shard_map", "copy", "squeeze", "reshape", "broadcast_in_dim"}
 _SELECT = {"cond", "select_n", "dynamic_slice", "gather"}
-_RAW = ((2,), (4,))  # the last dimension of raw keys
 _SIDES = ("invars", "outvars")  # JAX 0.12 takes constants off a jaxpr that gets other `constvars`
 Used = Sequence[bool] | bool  # per result, or for all results
 _LINE = re.compile(r"^(.*):(\d+):\d+ \((.*)\)$")
@@ -92,6 +91,13 @@ def short_type(value: Any) -> str:
     return f"{name}[{','.join(map(str, np.shape(value)))}]"
 
 
+def key_kind(array: Any) -> str:
+    """Return whether an array, given itself or by its type, may hold random keys: "typed", "raw" as of `PRNGKey`, or ""."""
+    dtype, shape = str(getattr(array, "dtype", "")), tuple(getattr(array, "shape", ()))
+    raw = dtype == "uint32" and shape[-1:] in ((2,), (4,))
+    return "typed" if dtype.startswith("key<") else "raw" if raw else ""
+
+
 def liveness(jaxpr: Any, used: Used = True) -> tuple[list[tuple[bool, Used]], set[int]]:
     """Return what in an open jaxpr its results, as far as they are used, or its effects need, as JAX does in lowering.
 
@@ -134,12 +140,11 @@ def uses_a_key_twice(jaxpr: Any) -> bool | None:
 
 def _typed(twins: dict[Any, Any], dtype: Any, variable: Any) -> Any:
     """Return a variable that may hold raw keys of `PRNGKey`, which are unsigned integers, as one of typed keys."""
-    kind = variable.aval
-    if hasattr(variable, "val") or str(getattr(kind, "dtype", "")) != "uint32" or kind.shape[-1:] not in _RAW:
+    if hasattr(variable, "val") or key_kind(variable.aval) != "raw":
         return variable
     if variable not in twins:
         twins[variable] = copy(variable)
-        twins[variable].aval = kind.update(dtype=dtype)
+        twins[variable].aval = variable.aval.update(dtype=dtype)
     return twins[variable]
 
 
@@ -162,7 +167,7 @@ def _with_known_keys(
     for variable in equation.outvars:
         result = typed(variable)
         is_new = name in _SELECT or equation.primitive not in followed or result is not variable
-        if name not in _HAND_ON and is_new and str(getattr(result.aval, "dtype", "")).startswith("key<"):
+        if name not in _HAND_ON and is_new and key_kind(result.aval):
             clones += [equation.replace(primitive=random_clone_p, params={}, invars=[], outvars=[result])]
             result = copy(result)
         results.append(result)

@@ -18,6 +18,7 @@ import unittest.mock
 import uuid
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import jax
@@ -734,10 +735,63 @@ def test_an_unused_argument_is_found_unless_its_name_says_so():
     assert found.sentence == "`y` is not used: its value does not reach the result."
     assert check(jax.jit(lambda x, _y: x), ones(3), ones(3), run=False).kinds == ()
     assert check(jax.jit(lambda x, y: x + y["a"]), ones(3), {"a": 1.0, "b": 2.0}, run=False).kinds == ()
-    for unused in (lambda x, y: y, lambda x, y: (jnp.sin(x), y)[1], lambda x, y: jnp.zeros_like(x) + y):
-        assert check(jax.jit(unused), ones(3), ones(3), run=False).kinds == ("unused argument",)
+    for unused in (
+        lambda x, y: y,
+        lambda x, y: (jnp.sin(x), y)[1],
+        lambda x, y: (x @ ones(3, 5), y)[1],
+        lambda x, y: (jax.lax.map(jnp.sin, x), y)[1],
+    ):
+        assert check(jax.jit(unused), ones(2, 3), ones(2, 3), run=False).kinds == ("unused argument",)
+    for make in (jax.random.key, jax.random.PRNGKey):
+        dropped = jax.jit(lambda key, y: (jax.random.normal(key), y)[1])
+        assert check(dropped, make(0), ones(3), run=False).kinds == ("unused argument",)
     printed = jax.jit(lambda x, y: (jax.debug.print("{}", x), y)[1])
     assert check(printed, ones(3), ones(3), run=False).kinds == ("host round trip",)
+
+
+def test_an_argument_that_is_deleted_or_called_unused_is_meant():
+    def step(key, x, unused_key, _):
+        del key
+        return x * 2
+
+    key = jax.random.key(0)
+    for fn in (step, functools.partial(step), jax.jit(step)):
+        assert check(jax.jit(fn), key, ones(3), key, 1.0, run=False).kinds == ()
+    environment = SimpleNamespace(step=step)
+    assert check(jax.jit(environment.step), key, ones(3), key, 1.0, run=False).notes == ()
+
+
+def shaped_like(x, y):
+    return jnp.zeros_like(x) + y
+
+
+SHAPES = {
+    "its shape": lambda x, y: jnp.zeros(x.shape) * y.sum(),
+    "its first length": lambda x, y: jnp.arange(len(x)) * y[0],
+    "its dtype": lambda x, y: y.astype(x.dtype),
+    "a shape that has to fit": shaped_like,
+    "by keyword": lambda z, y, *, x: (jnp.zeros(x.shape), z * y),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_an_argument_of_which_only_the_type_is_read_is_a_note(name):
+    given = {"z": 1.0, "x": ones(3)} if name == "by keyword" else {"x": ones(3)}
+    findings = check(jax.jit(SHAPES[name]), **given, y=ones(3), run=False)
+    assert findings.kinds == ()
+    assert findings.notes == (
+        "Only the shape and dtype of `x` are read: its values do not reach the result.",
+    )
+
+
+def test_the_example_of_an_init_is_there_for_its_shape():
+    nn = pytest.importorskip("flax.linen")
+    model = nn.Sequential([nn.Dense(8), nn.relu, nn.Dense(1)])
+    findings = check(jax.jit(model.init), jax.random.key(0), ones(2, 3), run=False)
+    assert findings.kinds == ()
+    assert findings.notes == (
+        "Only the shape and dtype of `args[0]` are read: its values do not reach the result.",
+    )
 
 
 def test_a_donation_in_vain_is_found():

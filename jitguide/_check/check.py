@@ -10,9 +10,9 @@ from typing import Any
 import jax
 import jax.stages
 
-from jitguide._arguments import refuse_deleted
+from jitguide._arguments import Arguments, refuse_deleted
 from jitguide._callables import fresh_jit, held_in, peeled, through
-from jitguide._check import donation, faults, inputs, jaxpr_scan, purity, reach, rules
+from jitguide._check import donation, faults, inputs, jaxpr_scan, purity, reach, rules, unused
 from jitguide._check.findings import IN_THE_TRACE, OF_ARGUMENTS, Finding, Findings
 from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, placeholders_explained
 from jitguide._jaxprs import coarsest, uses_a_key_twice
@@ -47,10 +47,10 @@ def check(
 ) -> Findings:
     """Return avoidable costs and silent faults of a jitted function, found from example calls.
 
-    The body is traced twice, and then run a handful of times without jit: to compare the results, and to find
-    after how many calls jit pays off. Donated example arguments are copied first, so they stay usable. A
-    function that calls back to Python is traced and lowered, never run, unless all it has is a `pure_callback`
-    in a branch, by which libraries raise errors.
+    The body is traced twice, and up to three times more for each argument that seems unused. Then it runs a
+    handful of times without jit: to compare the results, and to find after how many calls jit pays off. Donated
+    example arguments are copied first, so they stay usable. A function that calls back to Python is traced and
+    lowered, never run, unless all it has is a `pure_callback` in a branch, by which libraries raise errors.
 
     Args:
         fn: A jitted function.
@@ -104,7 +104,7 @@ def _check(
     fresh, unknown = fresh_jit(jitted)
     with faults.truncations(found):
         traced, acts, leaks = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
-    found += _found_in_the_trace(fn, jitted, signature, traced, own)
+    found += _found_in_the_trace(fn, jitted, signature, traced, (args, kwargs), notes)
     found += faults.purities(acts, leaks)
     notes = [*notes, *unknown, *_blind_spots(jitted, traced.jaxpr)]
     if not run:
@@ -158,17 +158,17 @@ def _plainly(
 
 
 def _found_in_the_trace(
-    fn: Any, jitted: Any, signature: Signature, traced: Any, own: bool
+    fn: Any, jitted: Any, signature: Signature, traced: Any, call: Arguments, notes: list[str]
 ) -> Iterator[Finding]:
     yield from rules.constants(fn, traced)
     yield from faults.keys(fn, traced)
     yield from rules.unrolled(traced)
     yield from rules.host(jaxpr_scan.host_calls(traced.jaxpr))
-    if own:
+    if held_in(fn) is None:
         with placeholders_explained():
             yield from rules.carries(signature, traced)
             yield from donation.donation(jitted, signature, traced, traced.lower())
-        yield from faults.unused(signature, traced)
+        yield from unused.unused(jitted, signature, traced, call, notes)
 
 
 def _blind_spots(fn: Any, jaxpr: Any) -> Iterator[str]:

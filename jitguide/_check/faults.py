@@ -17,7 +17,6 @@ from jitguide._display import significant
 from jitguide._text import clean, first_sentence
 from jitguide._timing.equality import apart
 from jitguide._timing.rounding import Rounding, wide
-from jitguide._watch.signature import Signature
 
 _ACTS = 4  # that are named
 _TO_THE_WORLD = (
@@ -39,32 +38,13 @@ def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
     if not jaxpr_scan.draws_alike(traced.jaxpr):
         return
     names = reach.names(fn)
-    keys = [
-        named(names, c, "a random key")
-        for c in _jaxprs.constants(traced.jaxpr)
-        if str(c.dtype).startswith("key<") or (str(c.dtype) == "uint32" and c.shape[-1:] in ((2,), (4,)))
-    ]
+    keys = [named(names, c, "a random key") for c in _jaxprs.constants(traced.jaxpr) if _jaxprs.key_kind(c)]
     where = f"captured {', '.join(dict.fromkeys(keys))}" if keys else "makes its random key itself"
     yield finding(
         "captured key",
         f"The function {where}: it draws the same numbers in each call.",
         "Pass the key as an argument, and split it outside before each call.",
     )
-
-
-def unused(signature: Signature, traced: Any) -> Iterator[Finding]:
-    """Find arguments that do not reach the result, though they hold arrays."""
-    jaxpr = _jaxprs.open_jaxpr(traced.jaxpr)
-    _, used = _jaxprs.liveness(jaxpr)
-    variables = iter(jaxpr.invars)
-    for argument in signature.traced:
-        own = [next(variables, None) for _ in argument.leaves]
-        if own and not argument.name.startswith("_") and not any(v is None or id(v) in used for v in own):
-            yield finding(
-                "unused argument",
-                f"`{argument.name}` is not used: its value does not reach the result.",
-                "Use it, or remove it unless you need its shape or dtype. A global or a default may stand in its place.",
-            )
 
 
 def purities(acts: Sequence[str], leaks: Sequence[str]) -> Iterator[Finding]:
