@@ -634,6 +634,26 @@ def act_on_the_environment(x):
     return x
 
 
+def act_read_a_variable(x):
+    return x * len(os.environ["PATH"])
+
+
+def act_get_a_variable(x):
+    return x * float(os.environ.get("JITGUIDE_SCALE", "1"))
+
+
+def act_getenv(x):
+    return x * float(os.getenv("JITGUIDE_SCALE", "1"))
+
+
+def act_ask_for_a_variable(x):
+    return -x if "JITGUIDE_SCALE" in os.environ else x
+
+
+def act_copy_the_environment(x):
+    return x * len(dict(os.environ))
+
+
 def act_on_a_setting(x):
     jax.config.update("jax_log_compiles", False)
     return x
@@ -667,6 +687,11 @@ IMPURE = {
     act_on_a_nested_dict: "changes `NESTED['stats']['calls']`",
     act_on_an_attribute_of_a_function: "stores a tracer in `remember.last`",
     act_on_the_environment: "`os.environ` at test_check.py:",
+    act_read_a_variable: "uses `os.environ` at test_check.py:",
+    act_get_a_variable: "uses `os.environ` at test_check.py:",
+    act_getenv: "uses `os.getenv` at test_check.py:",
+    act_ask_for_a_variable: "uses `os.environ` at test_check.py:",
+    act_copy_the_environment: "uses `os.environ` at test_check.py:",
     act_on_a_setting: "`jax.config.update` at test_check.py:",
     act_write: "`pathlib.write_text` at test_check.py:",
     act_choose: "`secrets.choice` at test_check.py:",

@@ -14,16 +14,17 @@ from jitguide._files import owner
 from jitguide._text import place
 
 T = TypeVar("T")
+_ENVIRONMENTS = [getattr(os, name) for name in ("environ", "environb") if hasattr(os, name)]
 _SHARED = vars(random)["random"].__self__  # the generator that the functions of `random` share
 _LOGGED = ("debug", "info", "warning", "error", "exception", "critical", "log")
 _CLOCKS = {v for name, v in vars(time).items() if name.startswith(("time", "perf", "mono", "process_t"))}
-# Functions that change the world outside, by the package of their module; all of them are written in Python.
+# Functions that change the world outside or read it, by the package of their module; all of them are written in Python.
 _EFFECTS = {
     "logging": _LOGGED,
     "pathlib": ("write_text", "write_bytes", "open", "unlink", "mkdir", "touch", "rename"),
     "numpy": ("save", "savez", "savez_compressed", "savetxt"),
     "jax": ("update",),  # of `jax.config`
-    "os": ("__setitem__", "makedirs"),  # the first of `os.environ`
+    "os": ("getenv", "getenvb", "makedirs"),
 }
 
 
@@ -83,13 +84,15 @@ def _python_act(frame: Any) -> str:
         calls = frame.f_back.f_code.co_names
         known = {"randbits": "secrets.randbits", "default_rng": "np.random.default_rng()"}
         return next((known[call] for call in calls if call in known), "")
-    generator = frame.f_locals.get("self")
-    if isinstance(generator, random.SystemRandom):
+    own = frame.f_locals.get("self")
+    if any(own is environment for environment in _ENVIRONMENTS):
+        return "os.environ"
+    if isinstance(own, random.SystemRandom):
         module = "secrets"
-    drawn = (module == "secrets" and name != "__init__") or (module == "random" and generator is _SHARED)
+    drawn = (module == "secrets" and name != "__init__") or (module == "random" and own is _SHARED)
     if drawn or (module, name) == ("uuid", "uuid4"):
         return f"{module}.{name}"
     package = module.partition(".")[0]
     if name not in _EFFECTS.get(package, ()) or (package == "jax" and module != "jax._src.config"):
         return ""
-    return {"update": "jax.config.update", "__setitem__": "os.environ"}.get(name, f"{package}.{name}")
+    return "jax.config.update" if package == "jax" else f"{package}.{name}"
