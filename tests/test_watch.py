@@ -952,6 +952,40 @@ def test_a_block_counts_functions_it_did_not_wrap():
     assert seen.compiles == 1
 
 
+def scale(x, by=2.0):
+    return x * by
+
+
+RECREATED = {
+    "a lambda": lambda: jax.jit(lambda x: x * 2),
+    "a partial": lambda: jax.jit(functools.partial(scale, by=3.0)),
+    "a local function": lambda: jax.jit(functools.wraps(scale)(lambda x: x * 2)),
+}
+
+
+@pytest.mark.parametrize("make", RECREATED.values(), ids=RECREATED)
+def test_a_block_hints_at_a_function_that_a_loop_recreates(make):
+    x = ones(3)
+    with watch() as seen:
+        for _ in range(3):
+            make()(x)
+    text = " ".join(repr(seen).split())
+    assert "compiled 3 times for the same shapes." in text
+    assert "make the jitted function once, outside of the loop" in text
+
+
+def test_a_block_does_not_hint_at_a_loop_for_other_shapes_or_a_jitted_function_made_once():
+    f, arrays = jax.jit(lambda x: x * 2), [ones(n) for n in (3, 4, 5, 3, 4, 5)]
+    bound, carry = jax.jit(functools.partial(scale, by=3.0)), 0.0
+    with watch() as seen:
+        for x in arrays:
+            f(x)
+            bound(x)
+            carry = jax.jit(scale)(carry)
+            x + 1
+    assert "for the same shapes" not in repr(seen)
+
+
 def test_a_line_of_a_notebook_is_called_a_cell():
     f = jax.jit(lambda x: x + 1)
     code = compile("\n\nf(1.0)", "/tmp/ipykernel_1/2.py", "exec")

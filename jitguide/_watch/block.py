@@ -3,6 +3,7 @@
 import contextlib
 import difflib
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any, Self
@@ -17,8 +18,13 @@ from jitguide._watch.call_log import Wanted, require_count
 
 _HEADER = ("function", "line", "traces", "lowered", "compiled", "read", "time")
 _PHASES = ("trace", "lower", "compile", "read")
-_LISTED = 20  # executables in a message
+_LISTED, _NAMED = 20, 2  # executables in a message, functions in notes
 _NO_REASONS = "To learn why a function compiled, watch it: `watch(fn)` compares the arguments of its calls."
+_OFTEN = 3  # executables for the same shapes; a second one is often due to a weak type or a commitment
+_RECREATED = (
+    "`{}`{} compiled {} times for the same shapes. If a loop passes a new function to `jax.jit` in each iteration, "
+    "such as a lambda or a partial, make the jitted function once, outside of the loop. If not, a static value may change."
+)
 _INNER = (
     "JAX does not report every trace: not that of a jitted function inside another trace, nor under grad or "
     "vmap outside of jit. To count those, count in the function's body, which runs once per trace."
@@ -107,8 +113,7 @@ class WatchedBlock(Displayed):
     def _table(self) -> Table:
         groups: dict[tuple[str, str], list[_monitoring.Event]] = {}
         for event in self._found:
-            own = event.yours or not _is_of_jax(event.function)
-            key = (event.function, event.where) if own else ("operations of JAX", "")
+            key = (event.function, event.where) if _is_your_own(event) else ("operations of JAX", "")
             groups.setdefault(key, []).append(event)
         rows = sorted(groups.items(), key=lambda row: -_seconds(row[1]))
         rows += [(("all", ""), self._found)] if len(rows) > 1 else []
@@ -116,9 +121,19 @@ class WatchedBlock(Displayed):
         for key, events in rows:
             numbers = [sum(event.phase == phase for event in events) for phase in _PHASES]
             cells.append([*key, *numbers, duration(_seconds(events))])
-        notes = [_NO_REASONS if cells else "Nothing was traced or compiled here."]
+        notes = [*self._recreated(), _NO_REASONS] if cells else ["Nothing was traced or compiled here."]
         notes = [*(notes if self._counted else [_BLIND]), *([_ELSEWHERE] if self._elsewhere else [])]
         return Table(_HEADER, cells, numeric=range(2, 7), notes=notes, fit=True)
+
+    def _recreated(self) -> list[str]:
+        """Return a note on each function that was compiled several times for the same shapes, the most often first."""
+        made = [e for e in self._found if e.phase in ("compile", "read") and e.shapes and _is_your_own(e)]
+        counts = Counter((e.function, e.where, e.shapes) for e in made).most_common()
+        often = {key[:2]: count for key, count in reversed(counts) if count >= _OFTEN}
+        named = [
+            _RECREATED.format(name, where and f" at {where}", count) for (name, where), count in often.items()
+        ]
+        return named[::-1][:_NAMED]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the events as JSON-ready data."""
@@ -129,9 +144,10 @@ def _seconds(events: list[_monitoring.Event]) -> float:
     return sum(event.seconds for event in events)
 
 
-def _is_of_jax(name: str) -> bool:
-    """Return whether JAX has an operation of this name, such as `add`, which compiles by itself outside of jit."""
-    return any(hasattr(module, name.strip("_")) for module in (jax.numpy, jax.lax, jax.random))
+def _is_your_own(event: _monitoring.Event) -> bool:
+    """Return whether it is about no operation of JAX, such as `add`, which compiles by itself outside of jit."""
+    name = event.function.strip("_")
+    return event.yours or not any(hasattr(module, name) for module in (jax.numpy, jax.lax, jax.random))
 
 
 @contextlib.contextmanager
