@@ -558,6 +558,22 @@ def test_of_a_wrapped_error_the_line_and_argument_are_its_own() -> None:
     assert found.argument == "x"
 
 
+@pytest.mark.parametrize(
+    ("argument", "key", "path"),
+    [
+        ({"net": {"name": "mlp"}, "width": 3}, "object-as-argument", "cfg['net']['name']"),
+        ([1.0, "mean"], "object-as-argument", "cfg[1]"),
+        ("mean", "string-as-argument", "cfg"),
+    ],
+)
+def test_what_jax_refuses_inside_an_argument_has_its_path(argument: object, key: str, path: str) -> None:
+    error = raised_by(lambda: jax.jit(lambda cfg, x: x)(argument, 1.0))
+    for given in (error, f"{type(error).__name__}: {error}"):
+        found = explain(given)
+        assert found.key == key
+        assert found.cause.endswith(f" Here, `{path}` is of type `str`.")
+
+
 def test_colours_around_a_class_or_a_file_do_no_harm() -> None:
     text = (
         'Traceback (most recent call last):\n  File \x1b[35m"/home/me/a.py"\x1b[0m, line \x1b[35m7\x1b[0m, in f\n'

@@ -52,7 +52,8 @@ class Explanation(_display.AsData):
     Attributes:
         found: Whether an entry was recognized.
         foreign: Whether the error comes from something other than JAX: your own code, or another library.
-        key: Name of the entry. Title, cause, example, fix, cost and page are the entry's too.
+        key: Name of the entry. Title, cause, example, fix, cost and page are the entry's too; the cause also names the
+            part of an argument that JAX refuses.
         error: Class that the entry is about; of an unknown error, the class that was raised.
         line: The line of your program that failed, with its place, or "" where the text has none.
         argument: The arguments that the failing value depends on, as JAX names them, or "".

@@ -77,16 +77,16 @@ def explain(error_or_text: BaseException | str) -> Explanation:
     last = evidence[0]
     known = ((r, e) for e in evidence if not e.foreign and (r := rank(e)))
     ranked, known_by = next(known, (_by_class(last), last))
-    about: dict[str, Any] = {
-        "line": known_by.line or last.line,
-        "argument": "".join(patterns.ARGUMENT.findall(known_by.message)[-1:]),
-    }
+    about: dict[str, Any] = {"line": known_by.line or last.line}
+    about["argument"] = "".join(patterns.ARGUMENT.findall(known_by.message)[-1:])
     if not ranked:
         about["where"] = last.library if last.foreign else where(last.said)
         return Explanation(found=False, foreign=last.foreign, error=last.raised or None, **about)
     about["where"] = known_by.library
     shown = ("key", "title", "error", "cause", "example", "fix", "cost", "page")
     about |= {name: getattr(ranked[0], name) for name in shown}
+    for kind, path in patterns.REFUSED.findall(known_by.message)[-1:]:
+        about["cause"] += f" Here, `{path}` is of type `{kind}`."
     return Explanation(found=True, others=tuple(e.key for e in ranked[1 : 1 + _MAX_OTHERS]), **about)
 
 

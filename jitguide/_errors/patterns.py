@@ -103,6 +103,9 @@ CALL = re.compile(
     r"|(?<!error was:\nTypeError: )unhashable type: '(?:list|dict|set)'"
 )
 ARGUMENT = re.compile(r"depends on the values? of the arguments? (.+?)\.?$", re.MULTILINE)
+REFUSED = re.compile(
+    r"value is of type <class '([\w.]+)'> and was passed to the function at path (.+?)\.?$", re.M
+)
 STRING_OR_COMMENT = re.compile(
     r"(?P<prefix>\b[rbfu]{1,2})?(?P<quote>['\"])(?P<inside>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote)|\#.*",
     re.IGNORECASE,
