@@ -115,8 +115,8 @@ def first_calls(
             rounding = Rounding(variants[name], lambda: copies(fresh()), result)
         else:
             both = [variants[baseline], variants[name]]
-            coarsest = functools.partial(_coarsest, [] if "check" in options else both, fresh)
-            notes += require_agreement(check, (baseline, trusted), (name, result), rounding, coarsest)
+            inside = functools.cache(functools.partial(_coarsest, [] if "check" in options else both, fresh))
+            notes += require_agreement(check, (baseline, trusted), (name, result), rounding, inside)
         notes += hints
         unwaited += _unwaited_notes(name, result)
         used_up |= _used_up(leaves, arguments)

@@ -128,12 +128,12 @@ class WatchedBlock(Displayed):
     def _recreated(self) -> list[str]:
         """Return a note on each function that was compiled several times for the same shapes, the most often first."""
         made = [e for e in self._found if e.phase in ("compile", "read") and e.shapes and _is_your_own(e)]
-        counts = Counter((e.function, e.where, e.shapes) for e in made).most_common()
-        often = {key[:2]: count for key, count in reversed(counts) if count >= _OFTEN}
-        named = [
-            _RECREATED.format(name, where and f" at {where}", count) for (name, where), count in often.items()
-        ]
-        return named[::-1][:_NAMED]
+        often: dict[tuple[str, str], int] = {}
+        for (name, where, _), count in Counter((e.function, e.where, e.shapes) for e in made).most_common():
+            if count >= _OFTEN:
+                often.setdefault((name, where), count)
+        named = [(name, where and f" at {where}", count) for (name, where), count in often.items()]
+        return [_RECREATED.format(*one) for one in named[:_NAMED]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the events as JSON-ready data."""
