@@ -809,6 +809,18 @@ def test_an_argument_of_which_only_the_type_is_read_is_a_note(name):
     )
 
 
+def test_a_body_with_side_effects_is_not_traced_for_other_shapes():
+    shapes = []
+
+    @jax.jit
+    def remember(x, y):
+        shapes.append(x.shape)
+        return jnp.zeros(x.shape) + y
+
+    assert check(remember, ones(3), ones(3), run=False).kinds == ("unused argument", "impure body")
+    assert set(shapes) == {(3,)}
+
+
 def test_the_example_of_an_init_is_there_for_its_shape():
     nn = pytest.importorskip("flax.linen")
     model = nn.Sequential([nn.Dense(8), nn.relu, nn.Dense(1)])

@@ -104,13 +104,12 @@ def _check(
     fresh, unknown = fresh_jit(jitted)
     with faults.truncations(found):
         traced, acts, leaks = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
-    found += _found_in_the_trace(fn, jitted, signature, traced, (args, kwargs), notes)
-    found += faults.purities(acts, leaks)
+    impure = [*faults.purities(acts, leaks)]
+    again = None if impure else (args, kwargs)  # that body is not traced more often than it must be
+    found += [*_found_in_the_trace(fn, jitted, signature, traced, again, notes), *impure]
     notes = [*notes, *unknown, *_blind_spots(jitted, traced.jaxpr)]
-    if not run:
-        return ended(tuple(found), notes=tuple(notes))
-    if hidden := _why_not_run(traced.jaxpr, args, kwargs):
-        return ended(tuple(found), notes=(*notes, f"It was not run: {hidden}"))
+    if not run or (hidden := _why_not_run(traced.jaxpr, args, kwargs)):
+        return ended(tuple(found), notes=(*notes, *([f"It was not run: {hidden}"] if run else [])))
     refuse_deleted((args, kwargs), "Make it again, or pass `run=False`, which needs its shape only.")
     try:
         call = first_call(jitted, args, kwargs)
@@ -158,7 +157,7 @@ def _plainly(
 
 
 def _found_in_the_trace(
-    fn: Any, jitted: Any, signature: Signature, traced: Any, call: Arguments, notes: list[str]
+    fn: Any, jitted: Any, signature: Signature, traced: Any, call: Arguments | None, notes: list[str]
 ) -> Iterator[Finding]:
     yield from rules.constants(fn, traced)
     yield from faults.keys(fn, traced)

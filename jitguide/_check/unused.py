@@ -17,11 +17,12 @@ from jitguide._watch.signature import Argument, Signature
 
 
 def unused(
-    fn: Any, signature: Signature, traced: Any, call: Arguments, notes: list[str]
+    fn: Any, signature: Signature, traced: Any, call: Arguments | None, notes: list[str]
 ) -> Iterator[Finding]:
     """Find arguments that do not reach the result, though they hold arrays.
 
-    Those that the function deletes or calls unused are meant. If only the type of one is read, that is a note.
+    Those that the function deletes or calls unused are meant. If only the type of one is read, that is a note;
+    `call` is None if the body must not be traced again.
     """
     jaxpr = open_jaxpr(traced.jaxpr)
     _, used = liveness(jaxpr)
@@ -30,7 +31,7 @@ def unused(
         own = [next(variables, None) for _ in argument.leaves]
         if not own or any(v is None or id(v) in used for v in own) or _is_meant(fn, argument.name):
             continue
-        if _gives_its_type(fn, signature, argument, traced, call):
+        if call is not None and _gives_its_type(fn, signature, argument, traced, call):
             notes.append(
                 f"Only the shape and dtype of `{argument.name}` are read: its values do not reach the result."
             )
