@@ -13,7 +13,7 @@ _CELL = re.compile(r"(?<![^\s\"'<>])[^\s\"'<>]*[/\\]ipykernel_\d+[/\\]\d+\.py|<i
 _QUOTED_FILE = re.compile(r'File "[^"\n]*[/\\]([^"/\\\n]+)"')
 # The look-behind keeps URLs and fractions: a path starts a word.
 _PATH = re.compile(
-    r"(?<![\w.:/\\>~-])(?:~|file://)?(?:/[^\s/:\"'<>|,;()\[\]]+){2,}/?"  # POSIX
+    r"(?<![\w.:/\\>~-])(?!/tensorflow\.\w+/\w+)(?:~|file://)?(?:/[^\s/:\"'<>|,;()\[\]]+){2,}/?"  # POSIX, but not the name of a call between processes
     r"|\b[A-Za-z]:\\[^\s:\"'<>|,;()]+"  # Windows
 )
 _FILE_NAME = re.compile(r"[^/\\]+\.\w+$")
@@ -42,8 +42,11 @@ def clean(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return `text` without the rest of very long words, and of a very long text its two ends: errors end a log."""
-    text = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+    """Return `text` without the rest of very long words, and of a very long text its ends and its last traceback."""
+    if len(text) > _HEAD + _TAIL:
+        last = text.rfind("Traceback (most recent call last)", _HEAD, -_TAIL)
+        middle = text[max(last - _HEAD, _HEAD) : last + _HEAD] if last >= 0 else ""
+        text = f"{text[:_HEAD]}\n{middle}\n{text[-_TAIL:]}"
     return _LONG_WORD.sub(r"\1", text)
 
 

@@ -58,6 +58,7 @@ SEEN_ELSEWHERE = {
 # Another machine or installation is needed to see these; their texts are in the benchmark of `explain`.
 ELSEWHERE = {
     "array-pickled-by-older-jax",
+    "involuntary-rematerialization",  # needs eight devices
     "jaxlib-version",
     "own-file-called-jax",
     "jax-not-installed",

@@ -102,6 +102,13 @@ def test_boxes_cells_and_chains_of_tracebacks_are_read_alike(v8):
         + message,
         f"E   jax.errors.{message}\r\nFAILED test_a.py::test - jax.errors.{message}",
         "a line of a log\n" * 10_000 + message,
+        "a line of a log\n" * 10_000 + FRAME.format("if x:") + message + "\na line of a log" * 10_000,
+        "".join(
+            f"[rank 3 | 12:0{i}] {line}\n"
+            for i, line in enumerate((FRAME.format("if x:") + message).splitlines())
+        ),
+        f"train.py:7: in step\n    if x:\nE   {message}",
+        "AttributeError: module \u2018jax.core\u2019 has no attribute \u2018Shape\u2019",
     ):
         assert in_browser(v8, text) == in_python(text)
         assert in_browser(v8, text)[0]

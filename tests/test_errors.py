@@ -953,3 +953,74 @@ def test_a_text_with_a_file_of_jax_is_not_called_foreign(text: str) -> None:
 )
 def test_what_knows_the_function_comes_before_the_general_entry(text, key):
     assert explain(text).key == key
+
+
+PREFIXES = [
+    "0: ",
+    "> ",
+    "[rank 3]: ",
+    "2026-11-28T05:12:33Z stderr F ",
+    "\x1b[36m(train pid=123)\x1b[0m ",
+    "node7 | ",
+]
+TRACEBACK = """Traceback (most recent call last):
+  File "/home/u/train.py", line 12, in <module>
+    step(x, flag)
+  File "/home/u/train.py", line 7, in step
+    if flag:
+jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]."""
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_what_a_log_puts_before_each_line_hides_no_line(prefix):
+    found = explain("\n".join(prefix + line for line in TRACEBACK.splitlines()))
+    assert (found.key, found.line) == ("python-if-on-tracer", "train.py:7: if flag:")
+
+
+def test_a_sentence_before_a_traceback_stays():
+    assert explain(f"It says Traceback (most recent call last):\n{TRACEBACK}").line == "train.py:7: if flag:"
+
+
+def test_typographic_quotes_are_quotes():
+    text = "AttributeError: module \u2018jax.core\u2019 has no attribute \u2018Shape\u2019"
+    assert explain(text).key == "removed-name"
+
+
+def test_the_arrow_of_ipython_marks_the_line():
+    text = """TracerBoolConversionError                 Traceback (most recent call last)
+File ~/work/train.py:8, in step(x, flag)
+      6 def step(x, flag):
+      7     y = jnp.sin(x)
+----> 8     if flag:
+      9         return y
+     10     return -y
+
+TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]."""
+    assert explain(text).line == "train.py:8: if flag:"
+
+
+def test_a_traceback_in_the_middle_of_a_long_log_is_read():
+    noise = "".join(f"step {i} loss 0.1\n" for i in range(10_000))
+    assert explain(f"{noise}{TRACEBACK}\n{noise}").key == "python-if-on-tracer"
+
+
+def test_frames_of_short_tracebacks_of_pytest_are_read():
+    text = "train.py:7: in step\n    if flag:\nE   jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced"
+    assert explain(text).line == "train.py:7: if flag:"
+
+
+def test_what_a_callback_raised_is_an_error_of_the_callback():
+    text = "jax.errors.JaxRuntimeError: INTERNAL: CpuCallback error calling callback: KeyError: 'loss'"
+    assert explain(text).key == "callback-raises"
+
+
+class MuteError(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize("notes", [None, [1, None], "text"])
+def test_an_exception_that_cannot_be_printed_is_explained(notes):
+    error = MuteError()
+    error.__notes__ = notes
+    assert explain(error).foreign

@@ -13,9 +13,10 @@ from typing import Any
 from jitguide._errors import patterns
 from jitguide._errors.entries import catalogue
 from jitguide._errors.entry import Entry, Explanation
-from jitguide._errors.frames import user_line
+from jitguide._errors.frames import message_of, notes_of, user_line
 from jitguide._errors.installed import has_name, where
-from jitguide._text import ANSI, clean, place, shortened
+from jitguide._errors.pasted import plain
+from jitguide._text import clean, place, shortened
 
 # A pattern makes a candidate; class and source line rank them. The class weighs more: two classes may share a message,
 # and a line is only a hint. An entry that asks for a line which is not there ranks below the general one.
@@ -92,8 +93,8 @@ def explain(error_or_text: BaseException | str) -> Explanation:
 
 def _by_class(evidence: _Evidence) -> list[Entry]:
     """Return the general entry for a class of JAX's own that the text names, for any message."""
-    raised = patterns.RAISED.finditer(evidence.message)
-    named = {match[1].rpartition(".")[2] for match in raised} - {"JaxRuntimeError"}
+    raised = [m[1] for p in (patterns.RAISED, patterns.HEAD) for m in p.finditer(evidence.message)]
+    named = {name.rpartition(".")[2] for name in raised} - {"JaxRuntimeError"}
     errors = ((e, e.error or "") for e in catalogue() if not e.source)
     return [e for e, error in errors if error.startswith("jax.") and error.rpartition(".")[2] in named][:1]
 
@@ -148,8 +149,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _from_exception(error: BaseException) -> _Evidence:
     line, kind = user_line(error), type(error)
-    message = clean(shortened(str(error)))
-    notes = " ".join(getattr(error, "__notes__", ()))
+    message, notes = clean(shortened(message_of(error))), notes_of(error)
     raised = _Evidence(
         frozenset(c.__name__ for c in kind.__mro__),
         f"{kind.__name__}: {message}",
@@ -165,9 +165,7 @@ def _from_exception(error: BaseException) -> _Evidence:
 
 def _from_text(text: str) -> list[_Evidence]:
     """Return the errors of a text, the last one first, and then the text as a whole."""
-    text = shortened(ANSI.sub("", text.replace("\r\n", "\n")))
-    text = patterns.WRAPPED.sub("", patterns.GROUP.sub("", patterns.LOGGED.sub("", text)))
-    text = patterns.BOX.sub(" ", text)
+    text = plain(text)
     parts = [patterns.TRACEBACK.split(part)[-1] for part in patterns.CHAINED.split(text)]
     found = [_from_part(part, _REMOVED_FRAMES in text) for part in reversed(parts)]
     if not found[0].raised:  # the end of a log, or a traceback that was cut
@@ -238,7 +236,8 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
     if patterns.OTHER_LIBRARY.search(evidence.message) and "jax" not in evidence.message.lower():
         return True
     in_jax_file = patterns.IN_JAX.search(last) or patterns.OF_PALLAS.search("\n".join(files))
-    if patterns.NAMES_ONLY.search(evidence.message) and not in_jax_file:
+    quoted = evidence.raised in ("JaxRuntimeError", "XlaRuntimeError")  # it tells what your callback raised
+    if patterns.NAMES_ONLY.search(evidence.message) and not (in_jax_file or quoted):
         return True
     raises = evidence.source.startswith("raise ")  # your error may pass through JAX
     yours = files and _is_yours(last)
@@ -258,7 +257,8 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
     if patterns.CALL.search(evidence.message):
         return True
     of_jax = [entry for entry in rank(evidence) if entry.key != _ANY_CALL]
-    return not of_jax and (raises or not where(evidence.message))
+    called = yours and patterns.JAX_LINE.search(evidence.source)  # and the message may have been cut
+    return not of_jax and (raises or not (called or where(evidence.message)))
 
 
 def _code_only(source: str) -> str:

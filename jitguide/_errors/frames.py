@@ -56,3 +56,17 @@ def _source_line(summary: traceback.FrameSummary) -> SourceLine | None:
 
 def _file_name(path: str) -> str:
     return "<cell>" if in_cell(path) else PurePath(path).name
+
+
+def message_of(error: BaseException) -> str:
+    """Return what an exception says; "" if its class fails to."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def notes_of(error: BaseException) -> str:
+    """Return the notes of an exception, whatever stands in their place."""
+    notes = getattr(error, "__notes__", None)
+    return " ".join(map(str, notes)) if isinstance(notes, list) else ""

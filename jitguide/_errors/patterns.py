@@ -8,11 +8,19 @@ RAISED = re.compile(  # not what a message quotes after "The error was:"
     r"(?<!was:\n)^(?:E\s+|FAILED \S+ - |.* \| )*((?:[\w.]*\.)?(?!nccl[A-Z])\w+(?:Error|Exception|Warning|Operation)|Exception)(?:: |$)",
     re.MULTILINE,
 )
+# IPython shows lines before the failing one, which it marks with an arrow.
 FRAME = re.compile(
-    r'^[ \t]*(?:\w+[ \t]+)?File "?(?P<file>[^"\n]*?)"?(?:, line |:)(?P<line>\d+)(?:.*\n[ \t]*(?!File ")(?P<code>\S.*)$)?',
-    re.M,
+    r'^[ \t]*(?:\w+[ \t]+)?File "?(?P<file>[^"\n]*?)"?(?:, line |:)(?P<line>\d+)(?:.*\n'
+    r"(?:(?:[ \t]*(?:\d+|\(\.\.\.\))(?:[ \t].*)?\n)*-+>[ \t]*\[?\d+(?:\]\([^)\n]*\))?[ \t]+)?"
+    r'[ \t]*(?!File "|(?:[\w.]+\.)?\w+(?:Error|Exception|Warning|Violation)(?:: |$))(?P<code>\S.*)$)?',
+    re.MULTILINE,
 )
 ARROW_LINE = re.compile(r"^(?:-+>\s*\d+|>)\s+(?P<code>\S.*)$", re.MULTILINE)  # IPython's and pytest's marks
+HEAD = re.compile(
+    r"^(\w+)[ \t]+Traceback \(most recent call last\)", re.MULTILINE
+)  # IPython's, above the frames
+SHORT_FRAME = re.compile(r"^(\S+\.pyx?):(\d+): in (\S+)$", re.MULTILINE)  # of `pytest --tb=short`
+PREFIXED = re.compile(r"^(?P<prefix>\S[^\n]*?[ \t])Traceback \(most recent call last\)", re.MULTILINE)
 TRACEBACK = re.compile(r"(?<!was:\n)^Traceback \(most recent call last\):?", re.MULTILINE)  # not a quoted one
 # Python's words between chained tracebacks; the last one is the error that the user saw.
 CHAINED = re.compile(
@@ -39,7 +47,7 @@ OF_PALLAS = re.compile(r"[/\\]jax[/\\]_src[/\\]pallas[/\\].*(?:\n.*[/\\]triton[/
 JAX_WARNING = re.compile(r"[/\\]jax(?:lib)?[/\\]\S+\.py:\d+: \w*Warning")
 OF_JAX = re.compile(r"^jax(?:lib)?\b")  # the name of a class; jaxtyping is another library
 JAX_WORDS = re.compile(
-    r"jax(?!typing)|xla|org_tensorflow|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
+    r"(?<![a-z]_)jax(?!typing)|xla|org_tensorflow|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
     r"|ArrayImpl|custom_[jv][vj]p|cudnn|RESOURCE.EXHAUSTED|\bjnp\b|\bavals?\b|pspec|PartitionSpec|(?:co)?tangent|\bprimals?\b"
     r"|static_arg(?:num|name)s|donate_arg(?:num|name)s|\b(?:in|out)_axes\b|axis_name|dimension_numbers|"
     r"\bPallas\b|\b(?:Triton|Mosaic GPU) lowering\b|device_put|\bpmap|"

@@ -7,6 +7,7 @@ const GuideErrors = (() => {
   const SOURCE = 2;
   const MISSING = -1;
   const OTHERS = 4;
+  const FEWEST = 3; // lines that begin alike
   const ANY_CALL = "missing-argument";
   const REMOVED_FRAMES = "JAX has removed its internal frames";
   const [REMOVED, TOO_OLD, OWN_FILE] = ["removed-name", "jax-too-old", "own-file-called-jax"];
@@ -45,8 +46,22 @@ const GuideErrors = (() => {
   }
 
   function shortened(text) {
-    const ends = text.length > HEAD + TAIL ? `${text.slice(0, HEAD)}\n${text.slice(-TAIL)}` : text;
+    let ends = text;
+    if (text.length > HEAD + TAIL) {
+      const at = text.slice(HEAD, -TAIL).lastIndexOf("Traceback (most recent call last)");
+      const middle = at < 0 ? "" : text.slice(Math.max(at, HEAD), at + 2 * HEAD);
+      ends = `${text.slice(0, HEAD)}\n${middle}\n${text.slice(-TAIL)}`;
+    }
     return ends.replace(re.LONG_WORD, "$1");
+  }
+
+  /** Without what a log or a mail puts before each line. */
+  function unprefixed(text) {
+    const found = last(all("PREFIXED", text));
+    if (!found) return text;
+    const literal = found.groups.prefix.trimEnd().replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const lines = new RegExp(`^${literal.replace(/\d+/g, "\\d+")}(?:[ \\t]|$)`, "gm");
+    return (text.match(lines) || []).length >= FEWEST ? text.replace(lines, "") : text;
   }
 
   function codeOnly(source) {
@@ -94,6 +109,8 @@ const GuideErrors = (() => {
     });
   }
 
+  const isYours = (file) => !has("IN_LIBRARY", file) && !has("IN_JAX", file);
+
   function isForeign(evidence, files, inJax) {
     const classes = [...evidence.classes];
     if (classes.some((c) => /^(Tracer|Concretization|UnexpectedTracer)/.test(c))) return false;
@@ -102,7 +119,8 @@ const GuideErrors = (() => {
     if (inOtherFile && !evidence.message.includes("jax")) return true;
     if (has("OTHER_LIBRARY", evidence.message) && !/jax/i.test(evidence.message)) return true;
     const inJaxFile = files.length > 0 && (has("IN_JAX", last(files)) || has("OF_PALLAS", files.join("\n")));
-    if (has("NAMES_ONLY", evidence.message) && !inJaxFile) return true;
+    const quotes = ["JaxRuntimeError", "XlaRuntimeError"].includes(evidence.raised); // what your callback raised
+    if (has("NAMES_ONLY", evidence.message) && !inJaxFile && !quotes) return true;
     if (has("JAX_WORDS", evidence.message) || inJaxFile) return false;
     const raises = evidence.source.startsWith("raise ");
     if (inJax && evidence.raised === "AssertionError" && evidence.source && !raises)
@@ -110,8 +128,10 @@ const GuideErrors = (() => {
     const ofPackage = files.length > 0 && has("PACKAGE", last(files));
     if (has("PLAIN", evidence.message)) return ofPackage || !rank(evidence).some((entry) => entry.source.length);
     if (has("NUMPY", evidence.message)) return !(inJax && has("JAX_LINE", evidence.source));
-    const own = !inJax || raises;
-    return own && (has("CALL", evidence.message) || !rank(evidence).some((entry) => entry.key !== ANY_CALL));
+    if (inJax && !raises) return false;
+    if (has("CALL", evidence.message)) return true;
+    const called = files.length > 0 && isYours(last(files)) && has("JAX_LINE", evidence.source);
+    return !rank(evidence).some((entry) => entry.key !== ANY_CALL) && (raises || !called);
   }
 
   /** Return the package of the last file that is not JAX's or NumPy's, or "" if that is yours or Python's. */
@@ -125,7 +145,7 @@ const GuideErrors = (() => {
   function part(text, hidden = false) {
     const raises = all("RAISED", text);
     const frames = all("FRAME", text);
-    const own = frames.filter((m) => !has("IN_LIBRARY", m.groups.file) && !has("IN_JAX", m.groups.file)).slice(-1);
+    const own = frames.filter((m) => isYours(m.groups.file)).slice(-1);
     const arrows = all("ARROW_LINE", text).map((m) => m.groups.code);
     const codes = [...own.map((m) => m.groups.code || ""), ...arrows];
     const after = text.startsWith("\n") ? raises[0] : last(raises);
@@ -144,7 +164,9 @@ const GuideErrors = (() => {
   }
 
   function evidenceOf(given) {
-    const whole = shortened(given.replaceAll("\r\n", "\n").replace(re.ANSI, ""));
+    const typed = given.replaceAll("\r\n", "\n").replace(re.ANSI, "").replace(/\u00a0/g, " ");
+    const quoted = typed.replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"');
+    const whole = unprefixed(shortened(quoted)).replace(re.SHORT_FRAME, '  File "$1", line $2, in $3');
     const plain = whole.replace(re.LOGGED, "").replace(re.GROUP, "");
     const text = plain.replace(re.WRAPPED, "").replace(re.BOX, " ");
     const found = text
@@ -156,7 +178,8 @@ const GuideErrors = (() => {
   }
 
   function byClass(evidence) {
-    const named = new Set(all("RAISED", evidence.message).map((m) => component(m[1])));
+    const raised = [...all("RAISED", evidence.message), ...all("HEAD", evidence.message)];
+    const named = new Set(raised.map((m) => component(m[1])));
     named.delete("JaxRuntimeError");
     const fits = (e) => !e.source.length && e.error?.startsWith("jax.") && named.has(component(e.error));
     return entries.filter(fits).slice(0, 1);
