@@ -67,6 +67,6 @@ def message_of(error: BaseException) -> str:
 
 
 def notes_of(error: BaseException) -> str:
-    """Return the notes of an exception, whatever stands in their place."""
+    """Return the notes of an exception; "" if something else stands in their place."""
     notes = getattr(error, "__notes__", None)
     return " ".join(map(str, notes)) if isinstance(notes, list) else ""

@@ -6,7 +6,7 @@ from jitguide._errors import patterns
 from jitguide._text import ANSI, shortened
 
 _TYPOGRAPHIC = str.maketrans("\xa0\u2018\u2019\u201c\u201d", " ''\"\"")
-_FEWEST = 3  # lines that begin alike: one may be a sentence
+_FEWEST = 3  # lines that begin in the same way: one may be a sentence
 
 
 def plain(text: str) -> str:

@@ -164,7 +164,10 @@ const GuideErrors = (() => {
   }
 
   function evidenceOf(given) {
-    const typed = given.replaceAll("\r\n", "\n").replace(re.ANSI, "").replace(/\u00a0/g, " ");
+    const typed = given
+      .replaceAll("\r\n", "\n")
+      .replace(re.ANSI, "")
+      .replace(/\u00a0/g, " ");
     const quoted = typed.replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"');
     const whole = unprefixed(shortened(quoted)).replace(re.SHORT_FRAME, '  File "$1", line $2, in $3');
     const plain = whole.replace(re.LOGGED, "").replace(re.GROUP, "");
