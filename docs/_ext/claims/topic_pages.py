@@ -44,9 +44,10 @@ def shorten(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def lighten(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Leave out tags around each word of code, and classes of it, on the page of all claims: a sixth of it."""
+    """Leave out tags around each word of code, and classes of it and of links, on the page of all claims: a sixth of it."""
     if page == domain.LEDGER and build.is_site(app):
         body = re.sub(r'<span class="pre">([^<]*)</span>', r"\1", context["body"])
+        body = body.replace('"claim-link reference internal"', '"claim-link"')
         context["body"] = body.replace('"docutils literal notranslate"', '"literal notranslate"')
 
 

@@ -26,7 +26,7 @@ _SECTIONS = "_static/search/sections.js"
 _LEFT_OUT = ("claims", "five-tutorials", "questions", "what-changed")
 _NAMES = re.compile(r"[A-Za-z_][\w.]*\w")
 _OF_JAX = re.compile(r"^(?:jax|jnp|lax|np|jitguide)\.|[a-z][A-Z]")
-_SHOWN = 72  # letters of a section that an excerpt can show
+_SHOWN = 66  # letters of a section that an excerpt can show
 # What a reader of a page does not read as its text: guesses, most of which are wrong, and titles of other pages.
 _OF_NO_SECTION = {"guide-guesses", "guide-reasons", "error-list"}
 _ENDINGS = [
