@@ -90,7 +90,7 @@ def _short(row: list[str]) -> list[str]:
         >>> _short(["p", "", "Page", "", "Call f.", "y = jnp.ones(3)\nraise NoError"])[-2:]
         ['Call f.', 'NoError jnp.ones']
         >>> [len(part) for part in _short(["p", "", "Page", "", "word other " * 99, ""])[-2:]]
-        [70, 0]
+        [65, 0]
     """
     *others, text, code = row
     end = len(text) if len(text) <= _SHOWN else max(text.rfind(" ", 0, _SHOWN), 0)
