@@ -16,9 +16,8 @@ FRAME = re.compile(
     re.MULTILINE,
 )
 ARROW_LINE = re.compile(r"^(?:-+>\s*\d+|>)\s+(?P<code>\S.*)$", re.MULTILINE)  # IPython's and pytest's marks
-HEAD = re.compile(
-    r"^(\w+)[ \t]+Traceback \(most recent call last\)", re.MULTILINE
-)  # IPython's, above the frames
+# IPython names the class above the frames, too; the message below them may have been cut.
+HEAD = re.compile(r"^(\w+)[ \t]+Traceback \(most recent call last\)", re.MULTILINE)
 SHORT_FRAME = re.compile(r"^(\S+\.pyx?):(\d+): in (\S+)$", re.MULTILINE)  # of `pytest --tb=short`
 PREFIXED = re.compile(r"^(?P<prefix>\S[^\n]*?[ \t])Traceback \(most recent call last\)", re.MULTILINE)
 TRACEBACK = re.compile(r"(?<!was:\n)^Traceback \(most recent call last\):?", re.MULTILINE)  # not a quoted one
