@@ -60,7 +60,7 @@ const GuideSearch = (() => {
   // Lists of everything mention everything: they come after the pages that explain one thing.
   const LISTS =
     /^reference\/(glossary|api|questions)$|^about\/(claims|more-facts|five-tutorials|coverage|status)$|^index$|\/index$/;
-  const weightOf = (page) => (LISTS.test(page) ? 0.4 : page.startsWith("howto/") ? 1.3 : 1);
+  const weightOf = (page) => (LISTS.test(page) ? 0.4 : page.startsWith("howto/") ? 1.4 : 1);
 
   let index = null;
   let sections = [];
@@ -82,21 +82,19 @@ const GuideSearch = (() => {
 
   /**
    * Return the best pages for a query, best first: `{page, title, score, sections: [{anchor, title, text}]}`.
-   * A page counts by its best section, and a little by the others.
+   * A page counts by its best section, a little by the others, and by how many words of the query it has at all.
    */
   function find(query, most = 20) {
-    const hits = index.search(
-      SAME.reduce((text, [said, meant]) => text.replace(said, meant), query),
-      {
-        // These numbers find the most questions of docs/_data/questions.json (`nox -s bench -- search`).
-        boost: { title: 1.8, code: 0.8 },
-        bm25: { k: 1.2, b: 0.5, d: 0.5 }, // less of a handicap for long sections
-        prefix: (word) => word.length > 3,
-        fuzzy: (word) => (word.length > 6 ? 0.25 : false),
-        boostDocument: (id) => weightOf(sections[id].page),
-        weights: { prefix: 0.3, fuzzy: 0.2 },
-      },
-    );
+    const asked = SAME.reduce((text, [said, meant]) => text.replace(said, meant), query);
+    const hits = index.search(asked, {
+      // These numbers find the most questions of docs/_data/questions.json (`nox -s bench -- search`).
+      boost: { title: 1.6, code: 1.2 },
+      bm25: { k: 1.2, b: 0.5, d: 0.5 }, // less of a handicap for long sections
+      prefix: (word) => word.length > 3,
+      fuzzy: (word) => (word.length > 6 ? 0.25 : false),
+      boostDocument: (id) => weightOf(sections[id].page),
+      weights: { prefix: 0.3, fuzzy: 0.2 },
+    });
     const pages = new Map();
     for (const hit of hits) {
       const section = sections[hit.id];
@@ -107,13 +105,16 @@ const GuideSearch = (() => {
           title: section.pageTitle,
           score: hit.score,
           terms: hit.terms,
+          found: new Set(hit.queryTerms),
           sections: [section],
         });
       else if (page.sections.every((one) => one.anchor !== section.anchor)) {
         page.sections.push(section);
         page.score += hit.score * 0.4 ** page.sections.length;
+        for (const word of hit.queryTerms) page.found.add(word);
       }
     }
+    for (const page of pages.values()) page.score *= page.found.size ** 0.4;
     return [...pages.values()].sort((a, b) => b.score - a.score).slice(0, most);
   }
 
