@@ -40,10 +40,14 @@ const GuideSearch = (() => {
     return found;
   }
 
-  const term = (word) => {
-    const lower = word.toLowerCase();
-    return EMPTY.has(lower) || (lower.length < 2 && !/\d/.test(lower)) ? null : stem(lower);
-  };
+  const known = new Map(); // a word occurs in many sections
+  function term(word) {
+    if (!known.has(word)) {
+      const lower = word.toLowerCase();
+      known.set(word, EMPTY.has(lower) || (lower.length < 2 && !/\d/.test(lower)) ? null : stem(lower));
+    }
+    return known.get(word);
+  }
 
   // What beginners call a thing, and what the pages call it.
   const SAME = [
@@ -60,9 +64,12 @@ const GuideSearch = (() => {
   // Lists of everything mention everything: they come after the pages that explain one thing.
   const LISTS =
     /^reference\/(glossary|api|questions)$|^about\/(claims|more-facts|five-tutorials|coverage|status)$|^index$|\/index$/;
-  const weightOf = (page) => (LISTS.test(page) ? 0.4 : page.startsWith("howto/") ? 1.4 : 1);
+  const weightOf = (page) => (LISTS.test(page) ? 0.4 : page.startsWith("howto/") ? 1.3 : 1);
 
-  let index = null;
+  const BM25 = { k: 1.2, b: 0.5, d: 0.5 }; // less of a handicap for long sections
+
+  let index = null; // of the sections
+  let wholes = null; // of the pages
   let sections = [];
 
   /** Take the sections of the site: `[page, anchor, page title, title, text, code]` each, the page title once. */
@@ -78,18 +85,26 @@ const GuideSearch = (() => {
       processTerm: term,
     });
     index.addAll(sections);
+    const pages = new Map();
+    for (const { page, pageTitle, title, text, code } of sections) {
+      if (!pages.has(page)) pages.set(page, { id: page, pageTitle, title: "", text: "" });
+      pages.get(page).title += ` ${title}`;
+      pages.get(page).text += ` ${text} ${code}`;
+    }
+    wholes = new MiniSearch({ fields: ["pageTitle", "title", "text"], tokenize: words, processTerm: term });
+    wholes.addAll([...pages.values()]);
   }
 
   /**
    * Return the best pages for a query, best first: `{page, title, score, sections: [{anchor, title, text}]}`.
-   * A page counts by its best section, a little by the others, and by how many words of the query it has at all.
+   * A page counts by its best section, a little by the others, and by all of its words.
    */
   function find(query, most = 20) {
     const asked = SAME.reduce((text, [said, meant]) => text.replace(said, meant), query);
     const hits = index.search(asked, {
       // These numbers find the most questions of docs/_data/questions.json (`nox -s bench -- search`).
       boost: { title: 1.6, code: 1.2 },
-      bm25: { k: 1.2, b: 0.5, d: 0.5 }, // less of a handicap for long sections
+      bm25: BM25,
       prefix: (word) => word.length > 3,
       fuzzy: (word) => (word.length > 6 ? 0.25 : false),
       boostDocument: (id) => weightOf(sections[id].page),
@@ -105,16 +120,21 @@ const GuideSearch = (() => {
           title: section.pageTitle,
           score: hit.score,
           terms: hit.terms,
-          found: new Set(hit.queryTerms),
           sections: [section],
         });
       else if (page.sections.every((one) => one.anchor !== section.anchor)) {
         page.sections.push(section);
         page.score += hit.score * 0.4 ** page.sections.length;
-        for (const word of hit.queryTerms) page.found.add(word);
       }
     }
-    for (const page of pages.values()) page.score *= page.found.size ** 0.4;
+    // What a page says as a whole finds questions in other words than those of its sections.
+    const whole = new Map(
+      wholes
+        .search(asked, { boostDocument: weightOf, bm25: BM25 })
+        .map(({ id, score }, _, [best]) => [id, score / best.score]),
+    );
+    const best = Math.max(...[...pages.values()].map((page) => page.score));
+    for (const page of pages.values()) page.score = page.score / best + 0.7 * (whole.get(page.page) || 0);
     return [...pages.values()].sort((a, b) => b.score - a.score).slice(0, most);
   }
 
