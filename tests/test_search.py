@@ -34,7 +34,7 @@ def v8():
     engine = MiniRacer()
     for name in ("minisearch.min.js", "engine.js"):
         engine.eval((SCRIPTS / name).read_text("utf-8"))
-    engine.eval(f"GuideSearch.load({json.dumps(ROWS)})")
+    engine.eval(f"GuideSearch.load({json.dumps(search_index.packed(ROWS))})")
     yield engine
     engine.close()
 

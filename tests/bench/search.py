@@ -42,10 +42,10 @@ def engine(keep_lists=True):
     v8.eval((SCRIPTS / "minisearch.min.js").read_text("utf-8"))
     v8.eval((SCRIPTS / "engine.js").read_text("utf-8"))
     sections = (SCRIPTS / "sections.js").read_text("utf-8")
-    rows = json.loads(sections.removeprefix("GuideSearch.load(").rstrip(";\n").removesuffix(")"))
+    data = json.loads(sections.removeprefix("GuideSearch.load(").rstrip(";\n").removesuffix(")"))
     # A row of a question has no text of its own.
-    rows = [row for row in rows if keep_lists or ((row[4] or row[5]) and row[0] != INDEX)]
-    v8.eval(f"GuideSearch.load({json.dumps(rows)})")
+    rows = [row for row in data["rows"] if keep_lists or ((row[4] or row[5]) and row[0] != INDEX)]
+    v8.eval(f"GuideSearch.load({json.dumps(data | {'rows': rows})})")
     yield lambda query: [
         page
         for page in v8.execute(f"GuideSearch.find({json.dumps(query)}).map(page => page.page)")

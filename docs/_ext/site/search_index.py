@@ -10,8 +10,9 @@ import json
 import re
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -26,7 +27,7 @@ _SECTIONS = "_static/search/sections.js"
 _LEFT_OUT = ("claims", "five-tutorials", "questions", "what-changed")
 _NAMES = re.compile(r"[A-Za-z_][\w.]*\w")
 _OF_JAX = re.compile(r"^(?:jax|jnp|lax|np|jitguide)\.|[a-z][A-Z]")
-_SHOWN = 66  # letters of a section that an excerpt can show
+_SHOWN = 90  # letters of a section that an excerpt can show
 # What a reader of a page does not read as its text: guesses, most of which are wrong, and titles of other pages.
 _OF_NO_SECTION = {"guide-guesses", "guide-reasons", "error-list"}
 _ENDINGS = [
@@ -90,7 +91,7 @@ def _short(row: list[str]) -> list[str]:
         >>> _short(["p", "", "Page", "", "Call f.", "y = jnp.ones(3)\nraise NoError"])[-2:]
         ['Call f.', 'NoError jnp.ones']
         >>> [len(part) for part in _short(["p", "", "Page", "", "word other " * 99, ""])[-2:]]
-        [65, 0]
+        [87, 0]
     """
     *others, text, code = row
     end = len(text) if len(text) <= _SHOWN else max(text.rfind(" ", 0, _SHOWN), 0)
@@ -99,11 +100,7 @@ def _short(row: list[str]) -> list[str]:
     names = [name for name in _NAMES.findall(code) if _OF_JAX.search(name)]
     words = {_plain(word) for word in (*names, *_NAMES.findall(rest)) if len(word) > 2}
     more = {stem(word): word for word in sorted(words, reverse=True) if word.lower() not in _ignored()}
-    return [
-        *others,
-        shown,
-        " ".join(sorted(more[key] for key in more.keys() - said)),
-    ]  # in order they pack better
+    return [*others, shown, " ".join(sorted(more[key] for key in more.keys() - said))]
 
 
 def stem(word: str) -> str:
@@ -140,6 +137,25 @@ def _ignored() -> frozenset[str]:
     return frozenset(word for text in re.findall('"(.*?)"', listed) for word in text.split())
 
 
+def packed(rows: list[list[str]]) -> dict[str, Any]:
+    """Return the words that are found only, and the rows, which number them: a third of the size.
+
+    The words are sorted by how many rows have them. A row has the gaps between its numbers.
+
+    Example:
+        >>> packed([["p", "", "Page", "", "Text", "jit vmap"], ["p", "a", "", "A", "", "vmap"]])
+        {'words': 'vmap jit', 'rows': [['p', '', 'Page', '', 'Text', [0, 1]], ['p', 'a', '', 'A', '', [0]]]}
+    """
+    counts = Counter(word for *_, words in rows for word in words.split())
+    number = {word: place for place, (word, _) in enumerate(counts.most_common())}
+    ordered = [sorted(number[word] for word in set(words.split())) for *_, words in rows]
+    gaps = [[after - before for before, after in pairwise([0, *numbers])] for numbers in ordered]
+    return {
+        "words": " ".join(number),
+        "rows": [[*row[:-1], has] for row, has in zip(rows, gaps, strict=True)],
+    }
+
+
 def replace_search(app: Sphinx) -> None:
     """Replace Sphinx's own search."""
     if build.is_site(app):
@@ -168,5 +184,5 @@ def write(app: Sphinx, failure: Exception | None) -> None:
     for before, row in zip(found[-2::-1], found[:0:-1], strict=True):
         if before[2] == row[2]:
             row[2] = ""  # the page's title stands in its first row
-    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(packed(found), ensure_ascii=False, separators=(",", ":"))
     target.write_text(f"GuideSearch.load({text});\n", "utf-8")

@@ -72,12 +72,21 @@ const GuideSearch = (() => {
   let wholes = null; // of the pages
   let sections = [];
 
-  /** Take the sections of the site: `[page, anchor, page title, title, text, code]` each, the page title once. */
-  function load(rows) {
+  /**
+   * Take the sections of the site: `[page, anchor, page title, title, text, code]` each, the page title once.
+   * The code is a list of gaps between the numbers of its words.
+   */
+  function load({ words: all, rows }) {
+    const names = all.split(" ");
     let pageTitle = "";
-    sections = rows.map(([page, anchor, newTitle, title, text, code], id) => {
+    sections = rows.map(([page, anchor, newTitle, title, text, gaps], id) => {
       pageTitle = newTitle || pageTitle;
-      return { id, page, anchor, pageTitle, title, text, code };
+      let at = 0;
+      const code = gaps.map((gap) => {
+        at += gap;
+        return names[at];
+      });
+      return { id, page, anchor, pageTitle, title, text, code: code.join(" ") };
     });
     index = new MiniSearch({
       fields: ["pageTitle", "title", "text", "code"],
