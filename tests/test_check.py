@@ -1202,7 +1202,27 @@ def test_a_reference_is_traced_and_not_run():
 
     ref = jax.new_ref(ones(3))
     findings = check(add, ref)
-    assert findings.notes == ("It was not run: it takes a reference, whose array a run may change.",)
+    assert findings.notes == (
+        "It was not run: it takes or captures a reference, whose array a run may change.",
+    )
+    assert ref[...].tolist() == [1, 1, 1]
+
+
+def test_a_function_that_captured_a_reference_is_not_run():
+    ref = jax.new_ref(ones(3))
+
+    @jax.jit
+    def add(x):
+        return jax.lax.fori_loop(0, 2, lambda i, x: x + step(i), x)
+
+    def step(i):
+        ref[...] += i
+        return ref[...].sum()
+
+    findings = check(add, ones(3))
+    assert findings.notes == (
+        "It was not run: it takes or captures a reference, whose array a run may change.",
+    )
     assert ref[...].tolist() == [1, 1, 1]
 
 

@@ -681,6 +681,32 @@ def test_a_function_with_a_callback_leaves_the_fast_path_each_time():
     assert f.last.reason.kind == "no fast path"
 
 
+@pytest.mark.parametrize("freeze", [True, False])
+def test_a_reference_of_the_functions_own_keeps_the_fast_path(freeze):
+    @jax.jit
+    def doubled(x):
+        ref = jax.new_ref(x)
+        ref[...] *= 2
+        return jax.freeze(ref) if freeze else ref[...]
+
+    f = watch(doubled)
+    for _ in range(3):
+        f(ones(3))
+    assert [c.outcome for c in f.calls] == [COMPILED, HIT, HIT]
+
+
+def test_a_reference_from_outside_leaves_the_fast_path_with_one_of_its_own_too():
+    @jax.jit
+    def add(total, x):
+        ref = jax.new_ref(x)
+        total[...] += ref[...]
+
+    f, total = watch(add), jax.new_ref(ones(3))
+    for _ in range(3):
+        f(total, ones(3))
+    assert [c.outcome for c in f.calls] == [COMPILED, LEFT, LEFT]
+
+
 def test_a_callback_is_noticed_in_a_function_that_was_warm_before():
     @jax.jit
     def with_print(x):

@@ -39,6 +39,8 @@ _NO_STATICS = f"{_jax.NO_OPTIONS}: where a static value changes, the reason may 
 _IDLE = ("no fast path", "failed first call")
 _KEPT = "the program is kept. The error came when it ran."
 _MAY_BE_KEPT = "whether a program was made is not known."
+# Of a `Ref` that the function makes for itself: its program has none, so calls take the fast path.
+_OF_OWN_REFERENCE = "InternalMutableArrayEffect"
 _RECENT = _monitoring.RECENT
 _TRACE, _TOP, _AXES, _NO_AXES = _jax.surroundings()
 _DISABLED = _jax.disabled()
@@ -241,7 +243,8 @@ class Watched(CallLog, Stand, Generic[P, R]):
     def _has_effects(self, args: _Args, kwargs: _Kwargs) -> bool:
         """Return whether this kind of call always goes through Python; quick, as the trace is there."""
         try:
-            return bool(self._jitted.trace(*args, **kwargs).jaxpr.effects)
+            effects = self._jitted.trace(*args, **kwargs).jaxpr.effects
+            return any(type(effect).__name__ != _OF_OWN_REFERENCE for effect in effects)
         except Exception:
             return False
 
