@@ -309,6 +309,25 @@ def test_what_the_advice_leaves_different_is_named_too(before, now, kind, also):
     assert [re.split(r"changed,? ", text)[1].split()[0].strip(",") for text in found.also] == also
 
 
+def test_the_function_in_a_partial_is_named():
+    before, now = (sign(jax.tree_util.Partial(lambda a, x: a * x, 2.0)) for _ in range(2))
+    found = reason_for("fn", now, [before], TRACE)
+    assert found.sentence == "Static `x.func` is another function `<lambda>`, of the same code"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "advice"),
+    [
+        (chosen(1.0), chosen(1.0, n=3), "each static value compiles"),
+        (chosen(1.0, n=3), chosen(1.0), "each static value compiles"),
+        (chosen(1.0), chosen(1.0, n=2), "Choose one of them"),
+        (sign(0.0), sign(0.0, y=5.0), "Choose one of them"),  # traced: any value serves
+    ],
+)
+def test_the_advice_for_a_default_left_out_fits_its_value(before, now, advice):
+    assert advice in reason_for("fn", now, [before], TRACE).advice
+
+
 class Slotted:
     __slots__ = ("width",)
 

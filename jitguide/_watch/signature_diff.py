@@ -103,6 +103,7 @@ def _distance(before: Signature, now: Signature, layer: str) -> tuple[Any, ...]:
         len({d.argument for d in telling}),
         sum(d.kind in _HIDING for d in telling),
         len(telling),
+        sum(d.advice == _DIMENSIONS for d in telling),
         sum(d.kind != "weak type" for d in telling),  # the least of them
     )
 
@@ -117,10 +118,13 @@ def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
         if name in without.defaults:
             kind, absent = "default left out", f"left to its default {show(without.defaults[name])}"
         words = (absent, _spelling(given)) if came else (_spelling(given), absent)
-        yield reason(kind, name, f"was {words[0]}", f"is now {words[1]}")
         values = without.defaults.get(name, given.value), given.value
-        if given.static and not same(*values):
-            yield reason("static value", name, *words_of(*(values if came else values[::-1])))
+        values = values if came else values[::-1]
+        changed = [*fixed(name, parts(*values), field=False)] if given.static else []
+        advice = changed[0].advice if changed else ""
+        yield reason(kind, name, f"was {words[0]}", f"is now {words[1]}", advice)
+        if changed:
+            yield reason("static value", name, *words_of(*values))
     for name, argument in now.arguments.items():
         if name in before.arguments:
             yield from _values(before.arguments[name], argument)

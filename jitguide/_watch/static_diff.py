@@ -188,6 +188,8 @@ def _closures(old: types.FunctionType, new: types.FunctionType) -> Iterator[tupl
 
 
 def _names(value: Any) -> list[str]:
+    if isinstance(value, functools.partial):  # such as `jax.tree_util.Partial`, whose arguments are children
+        return ["func"]
     if dataclasses.is_dataclass(value):
         return [field.name for field in dataclasses.fields(value) if field.compare]
     slots = getattr(type(value), "__slots__", ())
