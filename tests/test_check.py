@@ -65,6 +65,13 @@ def test_example_calls_that_compile_again_are_counted_by_reason():
     assert found.advice == "jit compiles once per shape. Pad to a few sizes, or mask."
 
 
+def test_each_advice_for_an_argument_is_given():
+    fn = jax.jit(lambda x: x * 2)
+    found = check(fn, ones(2), calls=[(ones(3),), (ones(2, 2),), (ones(4),)], run=False)
+    assert [one.advice.split(". ")[1][:10] for one in found] == ["Pad to a f", "Keep the n"]
+    assert [one.sentence.split(". ")[1][:15] for one in found] == ["It makes 2 of 4", "It makes 1 of 4"]
+
+
 def test_numpy_for_jax_is_no_retrace():
     fn = jax.jit(lambda x: x * 2)
     assert check(fn, ones(2), calls=[(np.ones(2, np.float32),)], run=False).kinds == ()

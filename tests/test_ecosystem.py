@@ -47,6 +47,22 @@ def test_equinox_filter_jit_is_watched_by_the_names_that_you_pass():
     assert "`model.activation`" in step.calls[3].reason.sentence
 
 
+def test_check_names_the_cause_of_a_retrace_as_you_pass_it():
+    step = eqx.filter_jit(lambda model, x, n=1: model(x) * n)
+    other = mlp(activation=jnp.tanh)
+    found = check(step, mlp(), X, calls=[(mlp(1), X), (other, X), (mlp(), X, 2), (mlp(), X, X)], run=False)
+    assert [finding.sentence.split(" changed")[0].split(" was")[0] for finding in found] == [
+        "Static `model.activation`",
+        "`n`",
+        "Static `n`",
+    ]
+    moved = check(step, mlp(), X, calls=[(mlp(), jax.device_put(X, jax.devices()[0]))], run=False)
+    assert [finding.sentence.split(" changed")[0] for finding in moved] == ["`x`"]
+
+    found = check(nnx.jit(lambda m, x: m(x)), Counted(), X, calls=[(Counted(), jnp.ones((2, 3)))], run=False)
+    assert [finding.sentence.split(" changed")[0] for finding in found] == ["`x`"]
+
+
 def test_equinox_takes_python_numbers_as_static():
     scale = watch(eqx.filter_jit(lambda x, n, k=1: x * n * k))
     for n in (2, 3, 3):

@@ -20,11 +20,11 @@ from jitguide._text import clean, first_sentence
 from jitguide._timing.first_call import FirstCall, first_call
 from jitguide._timing.phases import Phases
 from jitguide._timing.rounding import Rounding
-from jitguide._watch.signature import Signature
+from jitguide._watch.signature import Signature, passed
 
 _WRAPPED = (
     f"Not checked, because a library wraps the jitted function: {', '.join(OF_ARGUMENTS)}, and whether it "
-    "changes what it gets, such as an attribute of a Flax module."
+    "changes what it gets, such as an attribute of a Flax module. The times are without the wrapper's own."
 )
 _BY_RUNNING = ("break-even", "agreement with the plain function")
 _BY_ROUNDING = (
@@ -85,16 +85,24 @@ def check(
             through(fn, example, kwargs, lambda jitted, a, k: inputs.signature(jitted, a, k, notes))
             for example in examples
         ]
-        return through(fn, examples[0], kwargs, functools.partial(_check, fn, signatures, notes, run))
+        retraces = [*rules.retraces(fn, signatures, [passed(fn, example, kwargs) for example in examples])]
+        use = functools.partial(_check, fn, signatures[0], retraces, notes, run)
+        return through(fn, examples[0], kwargs, use)
 
 
 def _check(
-    fn: Any, signatures: list[Signature], notes: list[str], run: bool, jitted: Any, args: Any, kwargs: Any
+    fn: Any,
+    signature: Signature,
+    found: list[Finding],
+    notes: list[str],
+    run: bool,
+    jitted: Any,
+    args: Any,
+    kwargs: Any,
 ) -> Findings:
-    fn, signature = peeled(fn)[0], signatures[0]
+    fn = peeled(fn)[0]
     name, own = getattr(fn, "__name__", "fn"), held_in(fn) is None
-    found = [*rules.retraces(name, signatures)]
-    found += [*rules.statics(signatures), *rules.numbers(signature)] if own else ()
+    found += [*rules.statics(signature), *rules.numbers(signature)] if own else ()
     looked_at = tuple(what for what in IN_THE_TRACE if own or what not in OF_ARGUMENTS)
     notes = notes if own else [*notes, _WRAPPED]
     ended = functools.partial(Findings, name, checked=looked_at)
@@ -205,8 +213,8 @@ def _why_not_run(jaxpr: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> s
         return f"{'it' if always else 'a branch of it'} calls back to Python."
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves((args, kwargs))):
         return "a `jax.ShapeDtypeStruct` has no numbers. Pass an array of that shape."
-    if any("Ref" in type(leaf).__name__ for leaf in jax.tree.leaves((args, kwargs))):
-        return "it takes a reference, whose array a run may change."
+    if any(isinstance(leaf, jax.Ref) for leaf in [*jax.tree.leaves((args, kwargs)), *jaxpr.consts]):
+        return "it takes or captures a reference, whose array a run may change."
     if jax.config.jax_disable_jit:
         return "`jax_disable_jit` is on, so a jitted call runs one operation at a time. Switch it off."
     return ""

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 
 from jitguide import _jaxprs
+from jitguide._callables import peeled
 from jitguide._check import jaxpr_scan, reach
 from jitguide._check.findings import WORTH_BYTES, Finding, finding, named
 from jitguide._display import duration, significant, size
@@ -22,26 +23,30 @@ MANY_CALLS, MANY_NUMBERS = 1000, 50
 SMALL_CALL, CLEAR_GAIN = 100e-6, 1.2  # seconds; how many times faster jit makes a call for a gain in practice
 
 
-def retraces(name: str, signatures: Sequence[Signature]) -> Iterator[Finding]:
-    """Find example calls that compile again, one finding for each kind of reason and argument."""
-    found: dict[tuple[str, str], list[Reason]] = {}
+def retraces(fn: Any, signatures: Sequence[Signature], passed: Sequence[Signature]) -> Iterator[Finding]:
+    """Find example calls that compile again, one finding for each kind of reason, argument and advice.
+
+    `signatures` are of what JAX gets, and `passed` of what you pass, which a library may turn into something else.
+    """
+    name = getattr(peeled(fn)[0], "__name__", "fn")
+    found: dict[tuple[str, str, str], list[Reason]] = {}
     for i, now in enumerate(signatures[1:], 1):
         earlier = signatures[:i]
         if any(not differences(before, now) for before in earlier):
             continue
-        reason = reason_for(name, now, earlier, TRACE)
-        if reason.kind == "unknown":
-            reason = reason_for(name, now, earlier, COMPILE)
-        if reason.kind != "input kind":
-            found.setdefault((reason.kind, reason.argument), []).append(reason)
-    for reasons in found.values():
-        count = f"It makes {len(reasons)} of {len(signatures)} example calls compile again."
-        yield finding("retrace", f"{reasons[0].sentence}. {count}", _capital(reasons[0].advice))
+        views = ((view, layer) for layer in (TRACE, COMPILE) for view in (passed, signatures))
+        reasons = (reason_for(name, view[i], view[:i], layer) for view, layer in views)
+        reason = next((one for one in reasons if one.kind not in ("unknown", "input kind")), None)
+        if reason:
+            found.setdefault((reason.kind, reason.argument, reason.advice), []).append(reason)
+    for same in found.values():
+        count = f"It makes {len(same)} of {len(signatures)} example calls compile again."
+        yield finding("retrace", f"{same[0].sentence}. {count}", _capital(same[0].advice))
 
 
-def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:
+def statics(signature: Signature) -> Iterator[Finding]:
     """Find static values that cannot be hashed, or that are likely to be new on each call."""
-    for argument in signatures[0].arguments.values():
+    for argument in signature.arguments.values():
         value, name = argument.value, argument.name
         if not argument.static:
             continue

@@ -15,7 +15,14 @@ import jax.tree_util as tree
 import numpy as np
 
 from jitguide import _jax
-from jitguide._callables import argument_name, parameters_of, static_names
+from jitguide._callables import (
+    argument_name,
+    jitted_in,
+    parameters_of,
+    peeled,
+    shares_cache,
+    static_names,
+)
 from jitguide._text import show
 
 _ARRAYS = (jax.Array, np.ndarray, np.generic)
@@ -122,6 +129,14 @@ def signature_of(
         arguments[name] = _argument(name, keyword, value, name in names, only_arrays)
     left_out = (p for p in parameters if p.default is not p.empty and p.name not in arguments)
     return Signature(arguments, _settings(), {p.name: p.default for p in left_out})
+
+
+def passed(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature:
+    """Return the signature of a call of `fn`, by what you pass, where a library turns that into something else."""
+    inner, bound, named = peeled(fn)
+    shared = shares_cache(inner)
+    jitted = inner if shared else jitted_in(inner)
+    return signature_of(jitted, (*bound, *args), {**named, **kwargs}, only_arrays=shared)
 
 
 def outline_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], values: bool) -> tuple[Any, ...]:

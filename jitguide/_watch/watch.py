@@ -18,7 +18,7 @@ from jitguide._watch.cache_model import Work, history_of
 from jitguide._watch.call import Outcome
 from jitguide._watch.call_log import CallLog
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
-from jitguide._watch.signature import Signature, outline_of, signature_of
+from jitguide._watch.signature import Signature, outline_of, passed, signature_of
 from jitguide._watch.target import Entered, Stand, entry_of
 
 P = ParamSpec("P")
@@ -225,8 +225,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         """Return the signature of a call; where a library turns the arguments into others, of what you passed."""
         if not self._entered.wrapper:
             return signature_of(self._jitted, args, kwargs)
-        fn = self._entered.wrapper if self._shared else self._jitted
-        return signature_of(fn, *self._entered.call, only_arrays=self._shared)
+        return passed(self._entered.wrapper, *self._entered.call)
 
     def _follow_size(self, before: int, after: int) -> bool:
         """Note the size of JAX's cache; return whether calls went past this object since the last one."""
