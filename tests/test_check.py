@@ -849,6 +849,14 @@ def test_a_donation_in_vain_is_found():
     assert check(jax.jit(lambda x: x * 2, donate_argnums=0), ones(3), run=False).kinds == ()
 
 
+def test_a_donation_in_vain_beside_one_that_took_the_result_says_so():
+    fn = jax.jit(lambda a, b: ((a + b).sum(), b * 2), donate_argnums=(0, 1))
+    found = only(fn, ones(3), ones(3))
+    assert found.sentence == (
+        "`b` is donated without effect: no result is left that has the size of its float32[3]."
+    )
+
+
 def test_a_result_of_four_bits_does_not_take_the_memory_of_eight():
     narrowed = jax.jit(lambda x: x.astype(jnp.int4), donate_argnums=0)
     assert only(narrowed, jax.ShapeDtypeStruct((1024, 1024), jnp.int8)).kind == "donation"

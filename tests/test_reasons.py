@@ -328,6 +328,25 @@ def test_the_advice_for_a_default_left_out_fits_its_value(before, now, advice):
     assert advice in reason_for("fn", now, [before], TRACE).advice
 
 
+class Mask:
+    """An array as a static argument, which says itself what is equal."""
+
+    def __init__(self, *values):
+        self.values = np.array(values)
+
+    def __eq__(self, other):
+        return np.array_equal(self.values, other.values)
+
+    def __hash__(self):
+        return hash(self.values.tobytes())
+
+
+def test_the_advice_for_an_array_in_a_static_argument_is_that_of_a_value():
+    found = reason_for("fn", chosen(1.0, n=Mask(1, 2)), [chosen(1.0, n=Mask(1, 3))], TRACE)
+    assert found.sentence == "Static `n.values` changed, array([1, 3]) → array([1, 2])"
+    assert found.advice.endswith("Keep to a few values, or pass it as a traced argument.")
+
+
 class Slotted:
     __slots__ = ("width",)
 

@@ -34,6 +34,7 @@ def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered:
         return
     types = ((tuple(out.shape), str(out.dtype)) for out in results)
     free = [_Result(*kind, *source) for kind, source in zip(types, sources, strict=True)]
+    every = [*free]
     donated = [(name, leaf) for (name, leaf), info in zip(leaves, infos, strict=True) if info.donated]
     donated.sort(key=lambda pair: not any(_same(pair[1], result) for result in free))
     used: dict[str, list[Leaf]] = {}
@@ -44,9 +45,10 @@ def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered:
         if name in used and sum(map(_bytes, without)) < WORTH_BYTES:
             continue  # a counter beside the arrays that matter
         what = f"{without[0].path} {without[0].type}".strip()
+        left = " is left that" if _reused(without[0], [*every]) else ""
         yield finding(
             "donation",
-            f"`{name}` is donated without effect: no result has the size of its {what}.",
+            f"`{name}` is donated without effect: no result{left} has the size of its {what}.",
             "Do not donate it, or return an update of it in the same shape and dtype.",
         )
     helped: dict[str, int] = {}

@@ -24,6 +24,7 @@ _SINGLE = (
     jax.Device, jax.sharding.PartitionSpec, jax.sharding.Mesh, jax.sharding.AbstractMesh,
 )  # fmt: skip
 _DEEPEST = 24
+_ALIKE = "that prints the same"
 ABSENT = "absent"  # in words, what one of two nodes does not have
 _FIXED = "static fields are compiled in. "
 _OWN = "each static value compiles. "
@@ -58,9 +59,9 @@ class Part(NamedTuple):
             return ""
         if _is_nan(old):
             return "nan is not equal to nan, so every call with it compiles. Mark what is missing with None."
-        if isinstance(old, _ARRAYS):
+        if isinstance(old, _ARRAYS) and (field or _ALIKE in self.now):
             return "an array cannot say in one word whether it is equal. Make it a leaf or a traced argument."
-        if is_number(old):
+        if is_number(old) or isinstance(old, _ARRAYS):
             other = "make a number that often changes a leaf" if field else "pass it as a traced argument"
             return f"{_FIXED if field else _OWN}Keep to a few values, or {other}."
         what = "functions" if _is_function(old) and not isinstance(old, type) else "values"
@@ -247,7 +248,7 @@ def words_of(old: Any, new: Any) -> tuple[str, str]:
     if callable(old):
         return short[0], "another function of that name"
     what = "array" if isinstance(old, _ARRAYS) else type(old).__name__
-    return short[0], f"another {what} that prints the same"
+    return short[0], f"another {what} {_ALIKE}"
 
 
 def _name(item: Any) -> str:
