@@ -77,7 +77,8 @@ def check(
     with warnings.catch_warnings():
         for message in ("Some donated buffers were not usable", faults.TRUNCATED):  # they are findings
             warnings.filterwarnings("ignore", message)
-        notes = inputs.taken_as_options(peeled(fn)[0], calls, run)
+        inner = peeled(fn)[0]
+        notes = inputs.taken_as_options(inner, calls, run)
         examples = inputs.validated(calls)
         if args or kwargs or not examples:
             examples.insert(0, args)
@@ -85,9 +86,13 @@ def check(
             through(fn, example, kwargs, lambda jitted, a, k: inputs.signature(jitted, a, k, notes))
             for example in examples
         ]
-        retraces = [*rules.retraces(fn, signatures, [passed(fn, example, kwargs) for example in examples])]
-        use = functools.partial(_check, fn, signatures[0], retraces, notes, run)
-        return through(fn, examples[0], kwargs, use)
+        name, first = getattr(inner, "__name__", "fn"), signatures[0]
+        found = [*rules.retraces(name, signatures, [passed(fn, one, kwargs) for one in examples])]
+        if held_in(inner) is None:
+            found += [*rules.statics(first), *rules.numbers(first)]
+        else:
+            notes.append(_WRAPPED)
+        return through(fn, examples[0], kwargs, functools.partial(_check, inner, first, found, notes, run))
 
 
 def _check(
@@ -100,12 +105,8 @@ def _check(
     args: Any,
     kwargs: Any,
 ) -> Findings:
-    fn = peeled(fn)[0]
-    name, own = getattr(fn, "__name__", "fn"), held_in(fn) is None
-    found += [*rules.statics(signature), *rules.numbers(signature)] if own else ()
-    looked_at = tuple(what for what in IN_THE_TRACE if own or what not in OF_ARGUMENTS)
-    notes = notes if own else [*notes, _WRAPPED]
-    ended = functools.partial(Findings, name, checked=looked_at)
+    looked_at = tuple(what for what in IN_THE_TRACE if held_in(fn) is None or what not in OF_ARGUMENTS)
+    ended = functools.partial(Findings, getattr(fn, "__name__", "fn"), checked=looked_at)
     fixed = {a.name: a.value for a in signature.arguments.values() if a.static}
     if not all(map(rules.is_hashable, fixed.values())):
         return ended(tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
@@ -128,12 +129,11 @@ def _check(
     if (calls := fast_path_size(jitted)) and calls():  # it was called before, maybe when a global was another
         _, result = _fastest(jitted, call.fresh, 1)
     phases = Phases(**call.seconds, steady=steady, notes=call.notes)
-    kinds = {one.kind for one in found}
-    plain, wrong, said = _plainly(jitted, call, result, "impure body" in kinds, traced.jaxpr)
+    plain, wrong, said = _plainly(jitted, call, result, bool(impure), traced.jaxpr)
     found += wrong
     if plain is not None:
         looked_at += _BY_RUNNING
-        found += () if "unrolled loop" in kinds else rules.break_even(phases, plain)
+        found += () if "unrolled loop" in {one.kind for one in found} else rules.break_even(phases, plain)
     return ended(tuple(found), phases, plain, (*notes, *said, *phases.notes), checked=looked_at)
 
 

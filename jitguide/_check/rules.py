@@ -1,13 +1,13 @@
 """The rules of `check`: each looks for one thing that costs time or memory for nothing."""
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 
 from jitguide import _jaxprs
-from jitguide._callables import peeled
 from jitguide._check import jaxpr_scan, reach
 from jitguide._check.findings import WORTH_BYTES, Finding, finding, named
 from jitguide._display import duration, significant, size
@@ -23,12 +23,11 @@ MANY_CALLS, MANY_NUMBERS = 1000, 50
 SMALL_CALL, CLEAR_GAIN = 100e-6, 1.2  # seconds; how many times faster jit makes a call for a gain in practice
 
 
-def retraces(fn: Any, signatures: Sequence[Signature], passed: Sequence[Signature]) -> Iterator[Finding]:
+def retraces(name: str, signatures: Sequence[Signature], passed: Sequence[Signature]) -> Iterator[Finding]:
     """Find example calls that compile again, one finding for each kind of reason, argument and advice.
 
     `signatures` are of what JAX gets, and `passed` of what you pass, which a library may turn into something else.
     """
-    name = getattr(peeled(fn)[0], "__name__", "fn")
     found: dict[tuple[str, str, str], list[Reason]] = {}
     for i, now in enumerate(signatures[1:], 1):
         earlier = signatures[:i]
@@ -41,7 +40,10 @@ def retraces(fn: Any, signatures: Sequence[Signature], passed: Sequence[Signatur
             found.setdefault((reason.kind, reason.argument, reason.advice), []).append(reason)
     for same in found.values():
         count = f"It makes {len(same)} of {len(signatures)} example calls compile again."
-        yield finding("retrace", f"{same[0].sentence}. {count}", _capital(same[0].advice))
+        advice = re.sub(
+            "^(?!jit )[a-z]", lambda letter: letter[0].upper(), same[0].advice
+        )  # a name keeps its case
+        yield finding("retrace", f"{same[0].sentence}. {count}", advice)
 
 
 def statics(signature: Signature) -> Iterator[Finding]:
@@ -172,7 +174,3 @@ def break_even(phases: Phases, plain: float) -> Iterator[Finding]:
         f"A jitted call takes {duration(phases.steady)}, a plain one {duration(plain)}: {end}.",
         "Jit a larger function, so that one call does more, or leave jit out.",
     )
-
-
-def _capital(text: str) -> str:
-    return text if text.startswith("jit ") else text[:1].upper() + text[1:]  # a name keeps its case

@@ -19,47 +19,35 @@ from jitguide._text import clean, first_sentence
 
 # Options of JAX that change what a program computes, or how fast, with their defaults: only departures are
 # reported. The list is fixed because JAX has no public way to ask for a default.
+_OFF = (
+    "jax_check_tracer_leaks", "jax_debug_infs", "jax_debug_key_reuse", "jax_debug_nans",
+    "jax_disable_jit", "jax_disable_most_optimizations", "jax_enable_checks", "jax_enable_pgle",
+    "jax_explain_cache_misses", "jax_log_compiles", "jax_no_execution", "jax_no_tracing",
+    "jax_threefry_gpu_kernel_lowering", "jax_use_simplified_jaxpr_constants",
+)  # fmt: skip
 _JAX_DEFAULTS: dict[str, Any] = {
-    "jax_check_tracer_leaks": False,
+    **dict.fromkeys(_OFF, False),
     "jax_compiler_enable_remat_pass": True,
     "jax_cpu_enable_async_dispatch": True,
-    "jax_debug_infs": False,
-    "jax_debug_key_reuse": False,
-    "jax_debug_nans": False,
     "jax_default_device": None,
     "jax_default_prng_impl": "threefry2x32",
-    "jax_disable_jit": False,
-    "jax_disable_most_optimizations": False,
-    "jax_enable_checks": False,
     "jax_enable_compilation_cache": True,
-    "jax_enable_pgle": False,
-    "jax_explain_cache_misses": False,
-    "jax_log_compiles": False,
-    "jax_no_execution": False,
-    "jax_no_tracing": False,
     "jax_num_cpu_devices": -1,
     "jax_numpy_dtype_promotion": "standard",
     "jax_numpy_rank_promotion": "allow",
     "jax_platforms": None,
-    "jax_threefry_gpu_kernel_lowering": False,
     "jax_threefry_partitionable": True,
     "jax_transfer_guard": None,
     "jax_use_shardy_partitioner": True,
-    "jax_use_simplified_jaxpr_constants": False,
 }
 # Effort levels are enumerations in some versions and text in others; "UNKNOWN" leaves the choice to XLA.
 _EFFORT_DEFAULTS = {"jax_optimization_level": "UNKNOWN", "jax_memory_fitting_level": "O2"}
 # Variables that XLA and its libraries read; none of them holds a path.
 _ENVIRONMENT = (
-    "CUDA_VISIBLE_DEVICES",
-    "NVIDIA_TF32_OVERRIDE",
-    "OMP_NUM_THREADS",
-    "TF_GPU_ALLOCATOR",
-    "XLA_CLIENT_MEM_FRACTION",
-    "XLA_PYTHON_CLIENT_ALLOCATOR",
-    "XLA_PYTHON_CLIENT_MEM_FRACTION",
+    "CUDA_VISIBLE_DEVICES", "NVIDIA_TF32_OVERRIDE", "OMP_NUM_THREADS", "TF_GPU_ALLOCATOR",
+    "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_MEM_FRACTION",
     "XLA_PYTHON_CLIENT_PREALLOCATE",
-)
+)  # fmt: skip
 # A word may have quoted parts, with spaces in them; an unclosed quote takes the rest.
 _WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*'|["'].*)+""")
 

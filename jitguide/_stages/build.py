@@ -30,7 +30,8 @@ def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     traced = _trace(jitted, args, kwargs)
     nodes = Nodes(traced.jaxpr, sites_of(traced.jaxpr))
     labelled = _tagged(jitted, traced, nodes, args, kwargs)
-    jaxpr, lowered = labelled or (traced.jaxpr, _lowered(traced))
+    with _jax.placeholders_explained():
+        jaxpr, lowered = labelled or (traced.jaxpr, traced.lower())
     compiled = _compile(lowered)
     debug, hlo = lowered.as_text(debug_info=True), untag_names(_jax.compiled_text(compiled), nodes)
     ops, module = stablehlo.read(debug), Module(hlo)
@@ -101,11 +102,6 @@ def _tagged(
 def _operations_of(lowered: Any) -> list[str]:
     """Return the lines of a program without the order and names of its constants, which the tagged one may change."""
     return sorted(_VALUE.sub("%", line) for line in lowered.as_text().splitlines())
-
-
-def _lowered(traced: Any) -> Any:
-    with _jax.placeholders_explained():
-        return traced.lower()
 
 
 def _compile(lowered: Any) -> Any:

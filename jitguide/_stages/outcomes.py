@@ -98,17 +98,13 @@ def places(module: Module) -> dict[int, list[str]]:
         weak = instruction.link == "inferred" and instruction.opcode in ("broadcast", "iota", "convert")
         if instruction.opcode in ("fusion", "constant", *BOOKKEEPING) or weak:
             continue
-        name = _holder(module, instruction).name
+        holder = instruction
+        while (caller := module.region_of(holder.computation)) is not None:
+            holder = caller
         for equation in instruction.equations:
-            if name not in found.setdefault(equation, []):
-                found[equation].append(name)
+            if holder.name not in found.setdefault(equation, []):
+                found[equation].append(holder.name)
     return found
-
-
-def _holder(module: Module, instruction: Instruction) -> Instruction:
-    while (caller := module.region_of(instruction.computation)) is not None:
-        instruction = caller
-    return instruction
 
 
 def fusions(module: Module, lines_of: Any) -> tuple[Fusion, ...]:

@@ -8,15 +8,9 @@ from jitguide._watch.reasons import Reason
 
 # From the least to the most work; the last two say that a call cannot be placed on this scale.
 Outcome = Literal[
-    "hit",
-    "left the fast path",
-    "traced",
-    "lowered",
-    "read from the persistent cache",
-    "compiled",
-    "raised",
-    "not counted",
-]
+    "hit", "left the fast path", "traced", "lowered", "read from the persistent cache", "compiled",
+    "raised", "not counted",
+]  # fmt: skip
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 

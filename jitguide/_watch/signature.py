@@ -14,15 +14,7 @@ import jax
 import jax.tree_util as tree
 import numpy as np
 
-from jitguide import _jax
-from jitguide._callables import (
-    argument_name,
-    jitted_in,
-    parameters_of,
-    peeled,
-    shares_cache,
-    static_names,
-)
+from jitguide import _callables, _jax
 from jitguide._text import show
 
 _ARRAYS = (jax.Array, np.ndarray, np.generic)
@@ -121,8 +113,8 @@ def signature_of(
 
     `only_arrays` is whether every leaf that is not an array is static, as for `equinox.filter_jit`.
     """
-    parameters = parameters_of(fn)
-    names = static_names(fn, parameters)
+    parameters = _callables.parameters_of(fn)
+    names = _callables.static_names(fn, parameters)
     arguments = {}
     for name, keyword, value in _spelled(parameters, args, kwargs):
         keyword = keyword and not only_arrays  # Equinox binds the arguments first
@@ -133,9 +125,9 @@ def signature_of(
 
 def passed(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature:
     """Return the signature of a call of `fn`, by what you pass, where a library turns that into something else."""
-    inner, bound, named = peeled(fn)
-    shared = shares_cache(inner)
-    jitted = inner if shared else jitted_in(inner)
+    inner, bound, named = _callables.peeled(fn)
+    shared = _callables.shares_cache(inner)
+    jitted = inner if shared else _callables.jitted_in(inner)
     return signature_of(jitted, (*bound, *args), {**named, **kwargs}, only_arrays=shared)
 
 
@@ -157,7 +149,7 @@ def _spelled(
 ) -> Iterable[tuple[str, bool, Any]]:
     """Yield name, whether it was passed by keyword, and value of each argument of a call."""
     for i, value in enumerate(args):
-        yield argument_name(parameters, i), False, value
+        yield _callables.argument_name(parameters, i), False, value
     # JAX sorts those passed by keyword: their order makes no difference. The function's own is the one you know.
     order = {parameter.name: i for i, parameter in enumerate(parameters)}
     for name in sorted(kwargs, key=lambda name: (order.get(name, len(order)), name)):

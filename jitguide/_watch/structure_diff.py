@@ -42,7 +42,8 @@ def structures(path: str, old: Any, new: Any) -> Iterator[Reason]:
             elif not same_structure(before[name], now[name]):
                 yield from structures(path + name, before[name], now[name])
     else:
-        advice = _DEFINED_AGAIN if data and other and _is_defined_again(data[0], other[0]) else ""
+        names = [(node[0].__module__, node[0].__qualname__) for node in (data, other) if node]
+        advice = _DEFINED_AGAIN if kind is None and len(names) > len({*names}) else ""
         yield reason("class" if equal(old, new) else "tree structure", path, *_nodes(old, new), advice)
 
 
@@ -51,11 +52,6 @@ def _attributes(structure: Any) -> dict[str, Any]:
     children = tree_node(structure)[1]
     found = {step(structure, i): child for i, child in enumerate(children)}
     return found if len(found) == len(children) and all(name.startswith(".") for name in found) else {}
-
-
-def _is_defined_again(kind: type, other: type) -> bool:
-    names = [(one.__module__, one.__qualname__) for one in (kind, other)]
-    return kind is not other and names[0] == names[1]
 
 
 def _nodes(old: Any, new: Any) -> tuple[str, str]:
