@@ -309,10 +309,13 @@ def test_what_the_advice_leaves_different_is_named_too(before, now, kind, also):
     assert [re.split(r"changed,? ", text)[1].split()[0].strip(",") for text in found.also] == also
 
 
-def test_the_function_in_a_partial_is_named():
+def test_the_parts_of_a_partial_are_named():
     before, now = (sign(jax.tree_util.Partial(lambda a, x: a * x, 2.0)) for _ in range(2))
     found = reason_for("fn", now, [before], TRACE)
     assert found.sentence == "Static `x.func` is another function `<lambda>`, of the same code"
+    before, now = (sign(jax.tree_util.Partial(jnp.add, {"a": zeros(n)}, scale=zeros(3 - n))) for n in (1, 2))
+    found = differences(before, now)
+    assert [one.argument for one in found] == ["x.args[0]['a']", "x.keywords['scale']"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import jax.tree_util as tree
 
-from jitguide._watch.static_diff import unflattened
+from jitguide._watch.static_diff import attributes, unflattened
 
 _FLAT = re.compile(r"\[<flat index (\d+)>\]")  # of containers that do not name their parts
 
@@ -25,7 +25,8 @@ def _steps(node: Any) -> list[tuple[str, str, Any]]:
     """
     found = []
     for path, child in tree.tree_flatten_with_path(node, is_leaf=lambda part: part is not node)[0]:
-        names = [f".{name}" for name, value in getattr(node, "__dict__", {}).items() if value is child]
+        own = (*attributes(node), *getattr(node, "__dict__", ()))
+        names = [f".{name}" for name in own if getattr(node, name, None) is child]
         by_jax = tree.keystr(path)
         flat = _FLAT.fullmatch(by_jax)
         found.append((names[0] if flat and names else _FLAT.sub(r"[\1]", by_jax), by_jax, child))

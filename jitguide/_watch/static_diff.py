@@ -131,7 +131,7 @@ def field_parts(old: Any, new: Any, path: str) -> list[Part]:
         nodes = [unflattened(structure) for structure in (old, new)]
         children = {id(c) for n in nodes for c in tree.tree_leaves(n, is_leaf=lambda x, n=n: x is not n)}
         found = []
-        for name in dict.fromkeys(name for node in nodes for name in _names(node) if name[:1] != "_"):
+        for name in dict.fromkeys(name for node in nodes for name in attributes(node) if name[:1] != "_"):
             a, b = (getattr(node, name, _NOTHING) for node in nodes)
             if not {id(a), id(b)} & children:
                 found += parts(a, b, f"{path}.{name}", strict=False)
@@ -163,7 +163,7 @@ def _inside(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
         if _is_remade(old, new):
             yield from _closures(old, new)
     elif not by_identity(old) and not isinstance(old, (type, *_ARRAYS, *_SINGLE)) and not _is_function(old):
-        for name in _names(old):
+        for name in attributes(old):
             yield f".{name}", getattr(old, name, None), getattr(new, name, None)
 
 
@@ -188,9 +188,9 @@ def _closures(old: types.FunctionType, new: types.FunctionType) -> Iterator[tupl
     yield "(defaults)", (old.__defaults__, old.__kwdefaults__), (new.__defaults__, new.__kwdefaults__)
 
 
-def _names(value: Any) -> list[str]:
-    if isinstance(value, functools.partial):  # such as `jax.tree_util.Partial`, whose arguments are children
-        return ["func"]
+def attributes(value: Any) -> list[str]:
+    if isinstance(value, functools.partial):  # such as `jax.tree_util.Partial`
+        return ["func", "args", "keywords"]
     if dataclasses.is_dataclass(value):
         return [field.name for field in dataclasses.fields(value) if field.compare]
     slots = getattr(type(value), "__slots__", ())

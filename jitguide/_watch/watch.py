@@ -223,9 +223,8 @@ class Watched(CallLog, Stand, Generic[P, R]):
 
     def _signature(self, args: _Args, kwargs: _Kwargs) -> Signature:
         """Return the signature of a call; where a library turns the arguments into others, of what you passed."""
-        if not self._entered.wrapper:
-            return signature_of(self._jitted, args, kwargs)
-        return passed(self._entered.wrapper, *self._entered.call)
+        wrapper, call = self._entered.wrapper, self._entered.call
+        return passed(wrapper, *call) if wrapper else signature_of(self._jitted, args, kwargs)
 
     def _follow_size(self, before: int, after: int) -> bool:
         """Note the size of JAX's cache; return whether calls went past this object since the last one."""
