@@ -115,6 +115,15 @@ def test_the_search_page_answers_a_link(visit):
         expect(page.locator("a.guide-search-page").first).to_be_visible()
 
 
+def test_an_excerpt_marks_the_words_with_a_topic(visit):
+    with visit("search.html?q=why+does+the+smaller+batch+recompile") as page:
+        marked = page.locator("#guide-search-results mark")
+        expect(marked.first).to_be_visible()
+        words = {word.lower() for word in marked.all_inner_texts()}
+        assert "batch" in words
+        assert not words & {"the", "does", "why"}
+
+
 @by_both
 def test_two_calls_are_compared(visit, how):
     with visit("reference/cache-key.html") as page:

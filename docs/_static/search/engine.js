@@ -40,6 +40,7 @@ const GuideSearch = (() => {
     return found;
   }
 
+  // The form of a word in which it is found, or null for a word without a topic.
   const known = new Map(); // a word occurs in many sections
   function term(word) {
     if (!known.has(word)) {
@@ -147,5 +148,5 @@ const GuideSearch = (() => {
     return [...pages.values()].sort((a, b) => b.score - a.score).slice(0, most);
   }
 
-  return { load, find, words, stem };
+  return { load, find, words, stem, term };
 })();

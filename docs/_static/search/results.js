@@ -16,7 +16,7 @@ const GuideResults = (() => {
   // The words around the first word of the query, with those words marked.
   function excerpt(text, wanted) {
     const marks = [...text.matchAll(/[A-Za-z_][\w.]*/g)].filter((m) =>
-      GuideSearch.words(m[0]).some((w) => wanted.has(GuideSearch.stem(w.toLowerCase()))),
+      GuideSearch.words(m[0]).some((w) => wanted.has(GuideSearch.term(w))),
     );
     const from = Math.max(0, (marks[0]?.index ?? 0) - 60);
     const start = from && text.indexOf(" ", from) + 1; // words stay whole
@@ -59,11 +59,7 @@ const GuideResults = (() => {
     status.textContent = "";
     if (!query) return;
     const found = GuideSearch.find(query, most);
-    const wanted = new Set(
-      GuideSearch.words(query)
-        .map((w) => GuideSearch.stem(w.toLowerCase()))
-        .filter((w) => w.length > 2),
-    );
+    const wanted = new Set(GuideSearch.words(query).map(GuideSearch.term).filter(Boolean));
     list.append(...found.map((page) => entry(page, wanted)));
     status.textContent = found.length
       ? `${found.length === most ? "The best " : ""}${found.length} ${found.length === 1 ? "page" : "pages"}`
