@@ -419,6 +419,19 @@ def test_a_ref_is_refused_and_the_reader_told_what_works() -> None:
         roofline(jax.jit(lambda ref: ref[...].sum()), jax.new_ref(jnp.ones(3)))
 
 
+def test_a_captured_reference_is_refused_as_one_that_is_passed() -> None:
+    total = jax.new_ref(jnp.ones(3))
+
+    @jax.jit
+    def add(x: jax.Array) -> jax.Array:
+        total[...] += x
+        return x.sum()
+
+    with pytest.raises(TypeError, match=r"a write into a `Ref` is not among them"):
+        roofline(add, jnp.ones(3))
+    assert total[...].tolist() == [1, 1, 1]
+
+
 @pytest.mark.parametrize("fn", [jnp.sin, lambda x: jax.lax.fori_loop(0, 9, lambda _, y: y @ x, x)])
 @pytest.mark.usefixtures("fixed")
 def test_the_result_fits_a_terminal(fn: Any) -> None:

@@ -224,6 +224,11 @@ def _percent(fraction: float | None, peak: str) -> str:
 
 def _compiled(jitted: Any, args: tuple[Any, ...], kwargs: Any) -> tuple[Any, Any]:
     found = traced("roofline", jitted, args, kwargs)
+    if any(isinstance(leaf, jax.Ref) for leaf in jax.tree.leaves((args, kwargs, found.jaxpr.consts))):
+        raise TypeError(
+            "roofline counts the bytes of arguments and results, and a write into a `Ref` is not among them. "
+            "Write it with an array: take `ref[...]`, and return the new value."
+        )
     with placeholders_explained():
         lowered = found.lower()
     return lowered, lowered.compile()
@@ -232,11 +237,6 @@ def _compiled(jitted: Any, args: tuple[Any, ...], kwargs: Any) -> tuple[Any, Any
 def _refuse_arguments(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
     refuse_tracing("roofline", arguments)
     refuse_deleted(arguments, "Make it again.")
-    if any(isinstance(leaf, jax.Ref) for leaf in jax.tree.leaves(arguments)):
-        raise TypeError(
-            "roofline counts the bytes of arguments and results, and a write into a `Ref` is not among them. "
-            "Write it with an array: take `ref[...]`, and return the new value."
-        )
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(arguments)):
         raise TypeError(
             "roofline runs `fn`, and an argument is a `jax.ShapeDtypeStruct`, which has a shape but no "
