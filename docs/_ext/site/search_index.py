@@ -138,9 +138,10 @@ def _ignored() -> frozenset[str]:
 
 
 def packed(rows: list[list[str]]) -> dict[str, Any]:
-    """Return the words that are found only, and the rows, which number them: a third of the size.
+    """Return the words that are found only, and the rows, which number them, because numbers take less room.
 
-    The words are sorted by how many rows have them. A row has the gaps between its numbers.
+    The words are sorted by how many rows have them, and a row has the gaps between its numbers: small numbers
+    pack best.
 
     Example:
         >>> packed([["p", "", "Page", "", "Text", "jit vmap"], ["p", "a", "", "A", "", "vmap"]])
