@@ -223,15 +223,20 @@ def _percent(fraction: float | None, peak: str) -> str:
 
 
 def _compiled(jitted: Any, args: tuple[Any, ...], kwargs: Any) -> tuple[Any, Any]:
+    _refuse_refs((args, kwargs))
     found = traced("roofline", jitted, args, kwargs)
-    if any(isinstance(leaf, jax.Ref) for leaf in jax.tree.leaves((args, kwargs, found.jaxpr.consts))):
+    _refuse_refs(found.jaxpr.consts)
+    with placeholders_explained():
+        lowered = found.lower()
+    return lowered, lowered.compile()
+
+
+def _refuse_refs(tree: Any) -> None:
+    if any(isinstance(leaf, jax.Ref) for leaf in jax.tree.leaves(tree)):
         raise TypeError(
             "roofline counts the bytes of arguments and results, and a write into a `Ref` is not among them. "
             "Write it with an array: take `ref[...]`, and return the new value."
         )
-    with placeholders_explained():
-        lowered = found.lower()
-    return lowered, lowered.compile()
 
 
 def _refuse_arguments(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
