@@ -53,6 +53,26 @@ def test_the_interval_covers_the_truth_with_few_rounds_as_well(n):
     assert np.mean([r.low <= 1 <= r.high for r in intervals]) >= 0.93
 
 
+def test_each_block_counts_with_each_one_of_the_other_function_in_its_round():
+    """Beside another program, some blocks take twice as long."""
+    rng = np.random.default_rng(8)
+
+    def times():
+        return np.exp(rng.normal(0, 0.05, (48, 2))) * np.where(rng.random((48, 2)) < 0.2, 2, 1)
+
+    pairs = [(times(), times()) for _ in range(600)]
+    spread = np.std([math.log(paired_ratio(a, b).value) for a, b in pairs])
+    places = np.std([np.mean(np.median(np.log(a) - np.log(b), axis=0)) for a, b in pairs])
+    assert spread < 0.95 * places
+
+
+def test_a_slow_copy_counts_half():
+    rng = np.random.default_rng(9)
+    copies = np.exp(rng.normal(0, 0.01, (100, 2))) * np.array([1.0, 1.1])
+    assert paired_ratio(copies, noisy(rng, 100)).value == pytest.approx(math.sqrt(1.1), rel=0.003)
+    assert paired_ratio(noisy(rng, 100), copies).value == pytest.approx(1 / math.sqrt(1.1), rel=0.003)
+
+
 def test_two_modes_of_speed_are_both_in_the_interval():
     found = paired_ratio([1.0] * 55 + [1.2] * 45, [1.0] * 100)
     assert (found.low, found.value, found.high) == pytest.approx((1.0, 1.0, 1.2))

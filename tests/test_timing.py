@@ -16,7 +16,7 @@ import pytest
 from jitguide import Comparison, Ratio, Timing, compare, watch
 from jitguide._timing import engine, machine, queued
 from jitguide._timing.comparison import clock_notes, copy_notes, queued_notes
-from jitguide._timing.engine import BLOCK, CAP, FEWEST_ROUNDS, PLENTY, ROUNDS, SOONEST, Bench, Measured
+from jitguide._timing.engine import BLOCK, CAP, FEWEST_ROUNDS, ROUNDS, SOONEST, Bench, Measured
 from jitguide._timing.inputs import FirstCalls
 from jitguide._timing.machine import Busy
 from jitguide._timing.statistics import paired_ratio
@@ -166,8 +166,8 @@ def test_a_difference_beyond_doubt_ends_early_but_not_before_a_tenth_of_a_second
     assert 2 * SOONEST <= machine.now < 2 * SOONEST * 2
 
 
-@pytest.mark.parametrize(("other", "noise"), [(1e-3, 0.0), (1e-3, 1.0), (1.9e-3, 0.01)])
-def test_other_answers_take_the_budget_however_sharp_or_blurred_so_that_a_drift_can_show(other, noise):
+@pytest.mark.parametrize(("other", "noise"), [(1e-3, 0.0), (1e-3, 0.05), (1.9e-3, 0.01)])
+def test_other_answers_take_the_budget_so_that_a_drift_can_show(other, noise):
     machine = Machine(noise=noise)
     measure(machine.bench(machine.function(1e-3), machine.function(other), budget=0.5))
     assert 2 * 0.5 <= machine.now < 2 * 0.5 * 1.2
@@ -201,13 +201,12 @@ def test_slow_functions_get_a_round_for_each_batch():
     assert measured.rounds == ROUNDS
 
 
-@pytest.mark.parametrize(("noise", "seconds"), [(0.001, 0.5), (0.2, 1.0), (1.0, 1.0)])
-def test_slow_functions_get_twice_the_budget_while_the_answer_is_open(noise, seconds):
-    """Equal ones of 20 ms, of which 25 rounds fit into the budget and 48 almost into twice as much."""
+@pytest.mark.parametrize("takes", [1e-3, 0.02])
+@pytest.mark.parametrize(("noise", "times"), [(0.001, 1), (1.5, CAP)])
+def test_equal_functions_get_four_times_the_budget_while_the_interval_is_wide(noise, times, takes):
     machine = Machine(noise=noise)
-    measured = measure(machine.bench(machine.function(0.02), machine.function(0.02), budget=0.5))
-    assert measured.rounds <= PLENTY
-    assert machine.now == pytest.approx(2 * seconds, rel=0.35)
+    measure(machine.bench(machine.function(takes), machine.function(takes), budget=0.5))
+    assert machine.now == pytest.approx(2 * times * 0.5, rel=0.35)
 
 
 def test_very_slow_functions_stop_at_four_times_the_budget():

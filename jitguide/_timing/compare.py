@@ -67,8 +67,8 @@ def compare(
 
     Of functions with calls below 1 ms, the time of a call among many that are waited for once is measured too.
 
-    It takes the budget for each variant, less where all differ by more than a factor of 2, up to twice as long where
-    fewer than 48 rounds leave the answer open, up to four times for 12 rounds, and no less than 2 rounds.
+    It takes the budget for each variant, and less where all differ by more than a factor of 2. It takes up to four
+    times the budget where the answer is still open or 12 rounds need it, and no less than 2 rounds.
 
     Args:
         variants: Names and functions. They are called with `args` and `kwargs`.

@@ -20,8 +20,8 @@ ROUNDS = BATCHES
 FEWEST_ROUNDS = 2
 # A difference beyond this factor needs no more than a tenth of a second for each variant.
 FAR_APART, SOONEST = 2.0, 0.1
-# Slow functions get four times the budget for `ROUNDS`, and twice for `PLENTY` where fewer leave the answer open.
-CAP, AGAIN, PLENTY = 4, 2, 48
+# Times the budget: for `ROUNDS` of slow functions, and where the interval is too wide for an answer.
+CAP = 4
 # One call that takes longer than the budget and than this, in seconds, is all the warm-up.
 SLOW = 0.1
 WARM_CALLS = 3
@@ -97,16 +97,14 @@ def _rounds(bench: Bench, measured: Measured, places: Sequence[tuple[int, int]])
     while True:
         _round(bench, measured, [places[i] for i in rng.permutation(len(places))])
         spent = (bench.clock() - start) / share
-        if measured.rounds >= ROUNDS:
-            plenty = measured.rounds >= PLENTY or spent >= AGAIN * bench.budget
-            if spent >= bench.budget and (plenty or not _open(measured.seconds)):
-                return
-            if spent >= look_at:
-                if _far_apart(measured.seconds):
-                    return
-                look_at = spent + bench.budget / 10
-        elif measured.rounds >= FEWEST_ROUNDS and spent >= CAP * bench.budget:
+        if measured.rounds >= FEWEST_ROUNDS and spent >= CAP * bench.budget:
             return
+        if measured.rounds >= ROUNDS and spent >= look_at:
+            if _far_apart(measured.seconds) or (spent >= bench.budget and not _open(measured.seconds)):
+                return
+            look_at = spent + bench.budget / 10
+            if spent < bench.budget:
+                look_at = min(look_at, bench.budget)
 
 
 def _warm_all(bench: Bench, measured: Measured) -> list[float]:

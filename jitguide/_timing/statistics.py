@@ -72,17 +72,27 @@ def paired_ratio(numerators: ArrayLike, denominators: ArrayLike) -> Ratio:
     cancels, and a spike in one round moves nothing. The interval is the rank-based 95 % interval of the same
     estimate in 12 batches of rounds, one after the other: a ratio that wanders while it is measured widens it.
 
-    Either has the seconds of each round, or a row of them with one for each place, whose medians are averaged.
+    Either has the seconds of each round, or a row of them with one for each place. Then each block of a round
+    counts with each block of the other function, without what the places typically differ by.
 
     Example:
         >>> paired_ratio([2.0, 4.0, 6.2, 2.0, 2.0, 2.0], [1.0, 2.0, 3.0, 1.0, 1.0, 1.0])
         ×2.00 (2.00–2.07)
     """
-    logs = np.log(np.asarray(numerators, float)) - np.log(np.asarray(denominators, float))
-    middle = float(np.median(logs, axis=0).mean())
+    logs = _even_places(numerators)[:, :, None] - _even_places(denominators)[:, None, :]
+    middle = float(np.median(logs))
     batches = np.array_split(logs, min(BATCHES, len(logs)))
-    low, high = interval_of_median(np.sort([np.median(batch, axis=0).mean() for batch in batches]))
+    low, high = interval_of_median(np.sort([np.median(batch) for batch in batches]))
     return Ratio(math.exp(middle), math.exp(min(low, middle)), math.exp(max(high, middle)))
+
+
+def _even_places(seconds: ArrayLike) -> np.ndarray[Any, Any]:
+    """Return logarithms, a row for each round, in which no place is typically slower than another one."""
+    logs = np.log(np.asarray(seconds, float))
+    logs = logs.reshape(len(logs), -1)
+    apart = logs - logs.mean(axis=1, keepdims=True)
+    even: np.ndarray[Any, Any] = logs - np.median(apart, axis=0)
+    return even
 
 
 def interval_of_median(ordered: np.ndarray[Any, Any]) -> tuple[float, float]:
