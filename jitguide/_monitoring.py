@@ -204,6 +204,16 @@ def reported_name(fun: Callable[..., Any]) -> str:
     return getattr(fun, "__name__", UNNAMED)
 
 
+def shown_name(fun: Any) -> str:
+    """Return the name of a function, or of what is inside; of an object with `__call__`, that of its class."""
+    while getattr(fun, "__name__", UNNAMED) == UNNAMED:
+        inner = getattr(fun, "func" if isinstance(fun, functools.partial) else "__wrapped__", None)
+        if inner is None:
+            return type(fun).__name__
+        fun = inner
+    return str(fun.__name__)
+
+
 def can_count() -> bool:
     """Return whether events mean what this package thinks they mean; tested once per process.
 

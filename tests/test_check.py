@@ -928,6 +928,27 @@ def test_an_unrolled_loop_is_not_to_become_a_larger_function(monkeypatch):
     assert check(jax.jit(steps), ones(3)).kinds == ("unrolled loop",)
 
 
+def test_integers_that_do_not_fit_the_dtype_in_jax_are_found():
+    total = jax.jit(lambda batch, _offset: jnp.sum(batch["t"]))
+    times = {"t": np.array([1_795_699_500_000_000_000])}
+    found = only(total, times, np.int64(5))
+    assert found.sentence == (
+        "`batch['t']` is int64 and becomes int32, which is too small for its numbers: they silently become others."
+    )
+    assert int(total(times, 0)) != times["t"].sum()
+    assert check(total, {"t": np.array([5])}, np.int64(5), run=False).kinds == ()
+    with jax.enable_x64(True):
+        assert check(total, times, np.int64(5), run=False).kinds == ()
+
+
+def test_a_callable_object_has_the_name_of_its_class():
+    class Scale:
+        def __call__(self, x):
+            return x * 2
+
+    assert check(jax.jit(Scale()), ones(3), run=False).function == "Scale"
+
+
 def test_a_dtype_that_jax_truncates_is_found_and_other_warnings_are_passed_on():
     def double(x):
         warnings.warn("of the body", UserWarning, stacklevel=2)

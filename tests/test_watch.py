@@ -793,10 +793,10 @@ def test_a_donated_array_that_is_used_again_raises_and_is_recorded():
     assert f.last.outcome == "raised"
 
 
-def test_a_callable_object_has_a_name_in_the_table():
+def test_a_callable_object_has_the_name_of_its_class_in_the_table():
     f = watch(jax.jit(_Callable()))
     f(1.0)
-    assert repr(f).startswith("<unnamed function>: 1 call (1 compiled)")
+    assert repr(f).startswith("_Callable: 1 call (1 compiled)")
     assert f.traces == 1
 
 

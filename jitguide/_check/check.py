@@ -16,6 +16,7 @@ from jitguide._check import donation, faults, inputs, jaxpr_scan, purity, reach,
 from jitguide._check.findings import IN_THE_TRACE, OF_ARGUMENTS, Finding, Findings
 from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, placeholders_explained
 from jitguide._jaxprs import coarsest, uses_a_key_twice
+from jitguide._monitoring import shown_name
 from jitguide._text import clean, first_sentence
 from jitguide._timing.first_call import FirstCall, first_call
 from jitguide._timing.phases import Phases
@@ -86,7 +87,7 @@ def check(
             through(fn, example, kwargs, lambda jitted, a, k: inputs.signature(jitted, a, k, notes))
             for example in examples
         ]
-        name, first = getattr(inner, "__name__", "fn"), signatures[0]
+        name, first = shown_name(inner), signatures[0]
         found = [*rules.retraces(name, signatures, [passed(fn, one, kwargs) for one in examples])]
         if held_in(inner) is None:
             found += [*rules.statics(first), *rules.numbers(first)]
@@ -106,10 +107,11 @@ def _check(
     kwargs: Any,
 ) -> Findings:
     looked_at = tuple(what for what in IN_THE_TRACE if held_in(fn) is None or what not in OF_ARGUMENTS)
-    ended = functools.partial(Findings, getattr(fn, "__name__", "fn"), checked=looked_at)
+    ended = functools.partial(Findings, shown_name(fn), checked=looked_at)
     fixed = {a.name: a.value for a in signature.arguments.values() if a.static}
     if not all(map(rules.is_hashable, fixed.values())):
         return ended(tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
+    found += rules.cut_integers(jitted, args, kwargs) if held_in(fn) is None else ()
     fresh, unknown = fresh_jit(jitted)
     with faults.truncations(found):
         traced, acts, leaks = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))

@@ -9,6 +9,7 @@ import numpy as np
 
 from jitguide._callables import parameters_of, require_jitted
 from jitguide._jax import at_top_level, jit_options
+from jitguide._monitoring import shown_name
 from jitguide._text import show
 from jitguide._watch.signature import Signature, signature_of
 
@@ -54,7 +55,7 @@ def signature(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], taken: list[str]
 ) -> Signature:
     """Return the signature of an example call, after testing that JAX can trace its arguments."""
-    name = getattr(fn, "__name__", "fn")
+    name = shown_name(fn)
     try:
         inspect.signature(fn).bind(*args, **kwargs)
     except TypeError as error:

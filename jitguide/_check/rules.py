@@ -1,11 +1,13 @@
 """The rules of `check`: each looks for one thing that costs time or memory for nothing."""
 
+import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from jitguide import _jaxprs
 from jitguide._check import jaxpr_scan, reach
@@ -69,7 +71,7 @@ def statics(signature: Signature) -> Iterator[Finding]:
                 "static",
                 f"Static `{name}` is a `{type(value).__name__}`, which compares by identity: an equal object "
                 "compiles again, and a changed one does not.",
-                "Define `__eq__` and `__hash__`, as a frozen dataclass does.",
+                "Define `__eq__` and `__hash__`, as a frozen dataclass does. If it holds arrays, make it a pytree.",
             )
 
 
@@ -83,6 +85,21 @@ def numbers(signature: Signature) -> Iterator[Finding]:
                 f"`{argument.name}` contains {count} Python numbers, and JAX handles each as an input of its own.",
                 "Pass one array of them.",
             )
+
+
+def cut_integers(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[Finding]:
+    """Find integers of NumPy that are other numbers in JAX, because their dtype there has 32 bits."""
+    for name, argument in inspect.signature(fn).bind(*args, **kwargs).arguments.items():
+        for path, value in jax.tree_util.tree_leaves_with_path(argument):
+            given = np.asarray(value) if isinstance(value, np.ndarray | np.integer) else np.empty(0)
+            small = jax.dtypes.canonicalize_dtype(given.dtype)
+            if given.dtype.kind in "iu" and (given != given.astype(small)).any():
+                yield finding(
+                    "truncated dtype",
+                    f"`{name}{jax.tree_util.keystr(path)}` is {given.dtype} and becomes {small}, which is too "
+                    "small for its numbers: they silently become others.",
+                    "Subtract an offset or divide in NumPy, or set `jax_enable_x64`.",
+                )
 
 
 def is_hashable(value: Any) -> bool:

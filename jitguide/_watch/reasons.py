@@ -63,7 +63,10 @@ _ADVICE = {
     "static field": "static fields are compiled in. Keep to a few values.",
     "static value": "each static value compiles. Keep to a few values, or pass it as a traced argument.",
     "static type": "type and value both count. Convert it before the call.",
-    "static identity": "define `__eq__` and `__hash__`, as a frozen dataclass does, or pass the same object again.",
+    "static identity": (
+        "define `__eq__` and `__hash__`, as a frozen dataclass does, or pass the same object again. "
+        "If it holds arrays, make it a pytree."
+    ),
     "dtype": "jit compiles once per dtype. Convert it before the call.",
     "shape": "jit compiles once per shape. Pad to a few sizes, or mask.",
     "weak type": "a Python number has a weak type. Start from an array with a dtype.",

@@ -110,7 +110,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         self.__wrapped__: Callable[..., Any] = getattr(fn, "__wrapped__", fn)
         inner = getattr(self._jitted, "__wrapped__", self._jitted)
         self._name = _monitoring.reported_name(inner)
-        self.__name__: str = getattr(fn, "__name__", self._name)
+        self.__name__: str = _monitoring.shown_name(fn)
         self._history = history_of(getattr(peeled(fn)[0], "__wrapped__", inner) if self._shared else inner)
         statics = {"static_argnums", "static_argnames"} & {*(options or ())}
         self._values = self._shared or options is None or bool(statics)
