@@ -207,3 +207,11 @@ def test_what_is_not_jitted_is_used_as_it_is():
     assert through(abs, (-2,), {}, lambda fn, args, kwargs: fn(*args, **kwargs)) == 2
     with pytest.raises(ZeroDivisionError):
         through(eqx.filter_jit(lambda x: x), (X,), {}, lambda *_: 1 // 0)
+
+
+def test_an_equinox_default_that_is_left_out_is_compared_with_the_value_that_is_passed():
+    f = watch(eqx.filter_jit(lambda x, n=1: x * n))
+    f(jnp.ones(2))
+    f(jnp.ones(2), n=2)
+    assert "`n` was left to its default 1 and is now passed as 2" in repr(f)
+    assert "each static value compiles" in repr(f)

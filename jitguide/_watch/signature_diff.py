@@ -114,6 +114,8 @@ def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
         if came and name in before.arguments:
             continue
         given, without = (now.arguments[name], before) if came else (before.arguments[name], now)
+        if [leaf.origin for leaf in given.leaves] == [STATIC]:  # for Equinox, what isn't an array
+            given = replace(given, static=True, value=given.leaves[0].value)
         kind, absent = "number of arguments", "absent"
         if name in without.defaults:
             kind, absent = "default left out", f"left to its default {show(without.defaults[name])}"
@@ -131,8 +133,9 @@ def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
 
 
 def _spelling(argument: Argument) -> str:
-    value = f" as {show(argument.value)}" if argument.static else ""
-    return f"passed by keyword{value}" if argument.keyword else f"passed by position{value}"
+    if argument.static:
+        return f"passed as {show(argument.value)}"
+    return "passed by keyword" if argument.keyword else "passed by position"
 
 
 def _values(before: Argument, now: Argument) -> Iterator[Reason]:
