@@ -91,6 +91,7 @@ def check(
         found = [*rules.retraces(name, signatures, [passed(fn, one, kwargs) for one in examples])]
         if held_in(inner) is None:
             found += [*rules.statics(first), *rules.numbers(first)]
+            found += through(fn, examples[0], kwargs, rules.cut_integers)
         else:
             notes.append(_WRAPPED)
         return through(fn, examples[0], kwargs, functools.partial(_check, inner, first, found, notes, run))
@@ -111,7 +112,6 @@ def _check(
     fixed = {a.name: a.value for a in signature.arguments.values() if a.static}
     if not all(map(rules.is_hashable, fixed.values())):
         return ended(tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
-    found += rules.cut_integers(jitted, args, kwargs) if held_in(fn) is None else ()
     fresh, unknown = fresh_jit(jitted)
     with faults.truncations(found):
         traced, acts, leaks = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
