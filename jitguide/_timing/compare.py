@@ -58,8 +58,9 @@ def compare(
     """Time functions side by side on the same arguments, and report which is faster, or that it cannot be told.
 
     The results are compared first. Then every variant is called in short blocks (about 100 µs), in a new random
-    order every round, and each result is waited for. Speedups are medians of the ratios within rounds, so what
-    slows the whole machine cancels. Their intervals are wide where the ratio changes during the measurement.
+    order every round, and each result is waited for; a `Ref` that a variant writes changes each time. Speedups
+    are medians of the ratios within rounds, so what slows the whole machine cancels. Their intervals are wide
+    where the ratio changes during the measurement.
 
     A jitted variant is compiled a second time, and every round holds a block of both copies: two compiled copies
     of one function may differ in speed, and so the intervals allow for it. Other functions, such as a lambda

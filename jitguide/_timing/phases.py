@@ -101,7 +101,8 @@ def phases(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Phases:
     """Time the steps of a jitted function's first call apart: trace, lower, compile, first run.
 
     A new function object is jitted, so that every step is really done, also for a function that has been
-    called before. Functions that are jitted inside it and known already are not traced again.
+    called before. Functions that are jitted inside it and known already are not traced again. It runs many
+    times, and a `Ref` that it writes changes each time.
 
     Args:
         fn: A plain function, or a jitted one, whose options (static and donated arguments, shardings)
