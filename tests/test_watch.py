@@ -1260,6 +1260,25 @@ def test_a_function_that_captures_another_number_is_told_from_a_first_call(kept)
         assert (found.kind, found.before, found.now) == ("captured value", "lr=0.1", "lr=0.2")
 
 
+def test_a_counter_that_the_body_counts_is_no_captured_value_that_differs():
+    def solver(matrix):
+        traces = 0
+
+        @jax.jit
+        def solve(x):
+            nonlocal traces
+            traces += 1
+            return matrix @ x
+
+        return watch(solve)
+
+    for scale in (1, 2):
+        solve = solver(scale * np.eye(3, dtype=np.float32))
+        solve(ones(3))
+    assert "traces=" not in str(solve.last.reason)
+    assert solve.last.reason.kind == "new function object"
+
+
 def test_a_static_method_is_sent_to_the_top_of_the_decorators():
     with pytest.raises(TypeError, match="Put `@staticmethod` above the other decorators"):
         watch(staticmethod(jax.jit(lambda x: x)))
