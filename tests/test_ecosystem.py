@@ -215,3 +215,27 @@ def test_an_equinox_default_that_is_left_out_is_compared_with_the_value_that_is_
     f(jnp.ones(2), n=2)
     assert "`n` was left to its default 1 and is now passed as 2" in repr(f)
     assert "each static value compiles" in repr(f)
+
+
+def test_a_number_in_an_equinox_module_is_to_become_an_array():
+    class Scaled(eqx.Module):
+        scale: float | jax.Array
+
+        def __call__(self, x):
+            return self.scale * x
+
+    f = watch(eqx.filter_jit(lambda model, x: model(x)))
+    f(Scaled(1.0), X)
+    f(Scaled(2.0), X)
+    assert f.last.reason.sentence == "Static `model.scale` changed, 1.0 → 2.0"
+    assert f.last.reason.advice.endswith("Keep to a few values, or make it an array, which is traced.")
+    f(Scaled(jnp.float32(1.0)), X)
+    f(Scaled(jnp.float32(2.0)), X)
+    assert f.last.outcome == "hit"  # the advice works
+
+
+def test_equinox_does_not_tell_how_an_array_was_passed():
+    f = watch(eqx.filter_jit(lambda x, mask=None: x if mask is None else x * mask))
+    f(X)
+    f(X, mask=X)
+    assert f.last.reason.sentence == "`mask` was left to its default None and is now passed"

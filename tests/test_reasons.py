@@ -344,6 +344,11 @@ class Mask:
         return hash(self.values.tobytes())
 
 
+def test_a_static_integer_may_set_a_shape():
+    found = reason_for("fn", chosen(1.0, n=3), [chosen(1.0, n=2)], TRACE)
+    assert found.advice.endswith("or pass it as a traced argument if no shape depends on it.")
+
+
 def test_the_advice_for_an_array_in_a_static_argument_is_that_of_a_value():
     found = reason_for("fn", chosen(1.0, n=Mask(1, 2)), [chosen(1.0, n=Mask(1, 3))], TRACE)
     assert found.sentence == "Static `n.values` changed, array([1, 3]) → array([1, 2])"

@@ -69,7 +69,7 @@ class Argument:
     """One argument: a static value, or a tree of leaves."""
 
     name: str
-    keyword: bool
+    keyword: bool | None  # None where a library binds the arguments first
     static: bool
     value: Any
     structure: Any
@@ -103,7 +103,7 @@ class Signature:
     def traced(self) -> list[Argument]:
         """The arguments that are not static, in the order of the jaxpr: JAX sorts those passed by keyword."""
         traced = (a for a in self.arguments.values() if not a.static)
-        return sorted(traced, key=lambda a: (a.keyword, a.name if a.keyword else ""))
+        return sorted(traced, key=lambda a: (bool(a.keyword), a.name if a.keyword else ""))
 
 
 def signature_of(
@@ -117,8 +117,7 @@ def signature_of(
     names = _callables.static_names(fn, parameters)
     arguments = {}
     for name, keyword, value in _spelled(parameters, args, kwargs):
-        keyword = keyword and not only_arrays  # Equinox binds the arguments first
-        arguments[name] = _argument(name, keyword, value, name in names, only_arrays)
+        arguments[name] = _argument(name, None if only_arrays else keyword, value, name in names, only_arrays)
     left_out = (p for p in parameters if p.default is not p.empty and p.name not in arguments)
     return Signature(arguments, _settings(), {p.name: p.default for p in left_out})
 
@@ -156,7 +155,7 @@ def _spelled(
         yield name, True, kwargs[name]
 
 
-def _argument(name: str, keyword: bool, value: Any, static: bool, only_arrays: bool) -> Argument:
+def _argument(name: str, keyword: bool | None, value: Any, static: bool, only_arrays: bool) -> Argument:
     if not static:
         pairs, structure = tree.tree_flatten_with_path(value)
         leaves = [_leaf(tree.keystr(path), leaf, only_arrays) for path, leaf in pairs]

@@ -114,7 +114,8 @@ def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
         if came and name in before.arguments:
             continue
         given, without = (now.arguments[name], before) if came else (before.arguments[name], now)
-        if [leaf.origin for leaf in given.leaves] == [STATIC]:  # for Equinox, what isn't an array
+        leaf = [leaf.origin for leaf in given.leaves] == [STATIC]  # for Equinox, what isn't an array
+        if leaf:
             given = replace(given, static=True, value=given.leaves[0].value)
         kind, absent = "number of arguments", "absent"
         if name in without.defaults:
@@ -122,7 +123,7 @@ def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
         words = (absent, _spelling(given)) if came else (_spelling(given), absent)
         values = without.defaults.get(name, given.value), given.value
         values = values if came else values[::-1]
-        changed = [*fixed(name, parts(*values), field=False)] if given.static else []
+        changed = [*fixed(name, parts(*values), "leaf" if leaf else "argument")] if given.static else []
         advice = changed[0].advice if changed else ""
         yield reason(kind, name, f"was {words[0]}", f"is now {words[1]}", advice)
         if changed:
@@ -135,19 +136,21 @@ def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
 def _spelling(argument: Argument) -> str:
     if argument.static:
         return f"passed as {show(argument.value)}"
-    return "passed by keyword" if argument.keyword else "passed by position"
+    return {None: "passed", True: "passed by keyword", False: "passed by position"}[argument.keyword]
 
 
 def _values(before: Argument, now: Argument) -> Iterator[Reason]:
     name = now.name
     if before.keyword != now.keyword:
         spelling = ("by position", "by keyword")
-        yield reason("keyword or positional", name, spelling[before.keyword], spelling[now.keyword])
+        yield reason(
+            "keyword or positional", name, spelling[bool(before.keyword)], spelling[bool(now.keyword)]
+        )
     if before.static != now.static:
         words = (show(x.value) if x.static else "traced" for x in (before, now))
         yield reason("static value", name, *words)
     elif now.static:
-        yield from fixed(name, parts(before.value, now.value), field=False)
+        yield from fixed(name, parts(before.value, now.value))
     elif not same_structure(before.structure, now.structure):
         yield from structures(name, before.structure, now.structure)
         there = {leaf.path: leaf for leaf in before.leaves}
@@ -162,7 +165,7 @@ def _values(before: Argument, now: Argument) -> Iterator[Reason]:
 def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
     if STATIC in (before.origin, now.origin):
         if before.origin == now.origin:
-            yield from fixed(name, parts(before.value, now.value), field=False)
+            yield from fixed(name, parts(before.value, now.value), "leaf")
         else:
             first, second = (show(x.value) if x.origin == STATIC else x.type for x in (before, now))
             yield reason("static value", name, first, second, _NOW_AND_THEN_AN_ARRAY)

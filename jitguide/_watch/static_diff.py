@@ -5,7 +5,8 @@ import enum
 import functools
 import types
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.tree_util as tree
@@ -28,6 +29,13 @@ _ALIKE = "that prints the same"
 ABSENT = "absent"  # in words, what one of two nodes does not have
 _FIXED = "static fields are compiled in. "
 _OWN = "each static value compiles. "
+# What to do with a number that often changes, by where it stands.
+_TRACE_IT = {
+    "argument": "pass it as a traced argument",
+    "field": "make a number that often changes a leaf",
+    "leaf": "make it an array, which is traced",
+}
+Where = Literal["argument", "field", "leaf"]
 
 
 class _Nothing:
@@ -47,9 +55,13 @@ class Part(NamedTuple):
     now: str
     old: Any
 
-    def advice(self, field: bool) -> str:
-        """Return what to do about it, "" for the advice of its kind; `field` is whether it is in a container."""
-        old = self.old
+    def advice(self, where: Where) -> str:
+        """Return what to do about it, "" for the advice of its kind.
+
+        `where` is whether it is a static argument, a static field of a container, or a leaf that isn't an array, for
+        Equinox.
+        """
+        old, field = self.old, where == "field"
         if ABSENT in (self.before, self.now):
             return f"{_FIXED}Set each attribute once, in `__init__`."
         has_functions = _is_function(old) or (isinstance(old, tuple) and any(map(callable, old)))
@@ -62,8 +74,8 @@ class Part(NamedTuple):
         if isinstance(old, _ARRAYS) and (field or _ALIKE in self.now):
             return "an array cannot say in one word whether it is equal. Make it a leaf or a traced argument."
         if is_number(old) or isinstance(old, _ARRAYS):
-            other = "make a number that often changes a leaf" if field else "pass it as a traced argument"
-            return f"{_FIXED if field else _OWN}Keep to a few values, or {other}."
+            shape = " if no shape depends on it" if isinstance(old, Integral) and not field else ""
+            return f"{_FIXED if field else _OWN}Keep to a few values, or {_TRACE_IT[where]}{shape}."
         what = "functions" if _is_function(old) and not isinstance(old, type) else "values"
         return f"{_FIXED if field else _OWN}Keep to a few {what}."
 
@@ -116,8 +128,8 @@ def parts(old: Any, new: Any, path: str = "", strict: bool = True, depth: int = 
             before, now = (f"{show(value)} ({kind})" for value, kind in zip((old, new), kinds, strict=True))
             return [Part(path, "type", before, now, old)]
         return [Part(path, "value", *words_of(old, new), old)]
-    inside = list(_inside(old, new)) if depth else []
-    found = [part for step, a, b in inside for part in parts(a, b, path + step, strict, depth - 1)]
+    pairs = list(inside(old, new)) if depth else []
+    found = [part for step, a, b in pairs for part in parts(a, b, path + step, strict, depth - 1)]
     found.sort(key=lambda part: is_number(part.old))  # a count may only follow from what else differs
     remade = all(part.kind == "identity" for part in found) and _is_remade(old, new)
     if remade or (not found and by_identity(old) and not _is_function(old)):
@@ -145,7 +157,7 @@ def unflattened(structure: Any) -> Any:
     return structure.unflatten([object() for _ in range(structure.num_leaves)])
 
 
-def _inside(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+def inside(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield the parts of two values of one type, where they have the same parts: how each is written, and both."""
     if isinstance(old, Mapping):
         if old.keys() == new.keys():

@@ -8,7 +8,7 @@ from jitguide._jax import tree_node
 from jitguide._text import show
 from jitguide._watch.paths import step
 from jitguide._watch.reasons import Reason, reason
-from jitguide._watch.static_diff import ABSENT, Part, equal, field_parts, same_structure, words_of
+from jitguide._watch.static_diff import ABSENT, Part, Where, equal, field_parts, same_structure, words_of
 
 _SHORT = 40  # characters of keys that are shown all
 # Containers whose own data are keys or nothing; other nodes keep static fields there.
@@ -16,11 +16,11 @@ _CONTAINERS = (dict, tuple, list, type(None))
 _DEFINED_AGAIN = "a class that is defined again is another class. Define the class once."
 
 
-def fixed(name: str, found: list[Part], field: bool) -> Iterator[Reason]:
-    """Yield the reasons for what differs in a static value or, if `field`, in what a container keeps."""
+def fixed(name: str, found: list[Part], where: Where = "argument") -> Iterator[Reason]:
+    """Yield the reasons for what differs in a static value, or in what a container keeps."""
     for part in found:
-        kind = f"static {'field' if field and part.kind == 'value' else part.kind}"
-        yield reason(kind, name + part.path, part.before, part.now, part.advice(field))
+        kind = f"static {'field' if where == 'field' and part.kind == 'value' else part.kind}"
+        yield reason(kind, name + part.path, part.before, part.now, part.advice(where))
 
 
 def structures(path: str, old: Any, new: Any) -> Iterator[Reason]:
@@ -30,7 +30,7 @@ def structures(path: str, old: Any, new: Any) -> Iterator[Reason]:
     own = kind and not issubclass(kind, _CONTAINERS)
     if kind and len(children) == len(others) and (own or equal(data, other)):
         if not equal(data, other):
-            yield from fixed(path, field_parts(old, new, ""), field=True)
+            yield from fixed(path, field_parts(old, new, ""), "field")
         for i, (a, b) in enumerate(zip(children, others, strict=True)):
             if not same_structure(a, b):
                 yield from structures(path + step(old, i), a, b)
