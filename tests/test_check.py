@@ -102,6 +102,33 @@ def test_an_unhashable_static_value_stops_the_rest():
     assert repr(findings).endswith("Nothing else was checked: it cannot be traced.")
 
 
+def test_an_unhashable_static_value_of_a_later_call_is_no_retrace():
+    fn = jax.jit(lambda x, sizes: x, static_argnames="sizes")
+    found = check(fn, ones(2), (1, 2), calls=[(ones(2), [1, 2]), (ones(2), (1, 3))], run=False)
+    assert found.kinds == ("retrace", "static")
+    assert found.findings[0].sentence.startswith("Static `sizes[1]` changed, 2 → 3. It makes 1 of 3")
+    assert found.findings[1].sentence == "Static `sizes` = [1, 2] is a list, which cannot be hashed."
+
+
+@dataclasses.dataclass(frozen=True)
+class Layers:
+    sizes: list
+    name: str = "mlp"
+
+
+def test_the_part_that_makes_a_static_value_unhashable_is_named():
+    fn = jax.jit(lambda x, net: x, static_argnames="net")
+    found = only(fn, ones(2), net=(0, Layers([8, 8])))
+    assert found.sentence == "Static `net[1].sizes` = [8, 8] is a list, which cannot be hashed."
+    assert check(fn, ones(2), net=(0, Layers((8, 8))), run=False).kinds == ()  # the advice works
+
+
+def test_all_that_differs_between_two_example_calls_is_named():
+    found = only(jax.jit(lambda x, y: x.sum() + y), ones(8), ones(8), calls=[(ones(9), ones(9))])
+    assert "`x` changed shape" in found.sentence
+    assert "Also: `y` changed shape, float32[8] → float32[9]." in found.sentence
+
+
 def test_a_static_float_is_found():
     found = only(jax.jit(lambda x, lr: x * lr, static_argnames="lr"), ones(2), lr=0.1)
     assert found.sentence == "Static `lr` = 0.1 is a float: each value of it compiles again."
@@ -779,6 +806,21 @@ def test_an_unused_argument_is_found_unless_its_name_says_so():
         assert check(dropped, make(0), ones(3), run=False).kinds == ("unused argument",)
     printed = jax.jit(lambda x, y: (jax.debug.print("{}", x), y)[1])
     assert check(printed, ones(3), ones(3), run=False).kinds == ("host round trip",)
+
+
+def test_a_tracer_of_an_earlier_trace_is_not_taken_for_an_argument():
+    class Sampler:
+        accepted = 0
+
+        def step(self, x, y):
+            self.accepted += jnp.sum(x > y)
+            return x * 2 + y
+
+    sampler = Sampler()
+    for x in (ones(2), ones(3)):
+        jax.jit(sampler.step).trace(x, x)
+    findings = check(jax.jit(sampler.step), ones(2), ones(2), run=False)
+    assert "unused argument" not in findings.kinds
 
 
 def test_an_argument_that_is_deleted_or_called_unused_is_meant():

@@ -90,7 +90,7 @@ def check(
         name, first = shown_name(inner), signatures[0]
         found = [*rules.retraces(name, signatures, [passed(fn, one, kwargs) for one in examples])]
         if held_in(inner) is None:
-            found += [*rules.statics(first), *rules.numbers(first)]
+            found += [*rules.statics(signatures), *rules.numbers(first)]
             found += through(fn, examples[0], kwargs, rules.cut_integers)
         else:
             notes.append(_WRAPPED)
@@ -110,7 +110,7 @@ def _check(
     looked_at = tuple(what for what in IN_THE_TRACE if held_in(fn) is None or what not in OF_ARGUMENTS)
     ended = functools.partial(Findings, shown_name(fn), checked=looked_at)
     fixed = {a.name: a.value for a in signature.arguments.values() if a.static}
-    if not all(map(rules.is_hashable, fixed.values())):
+    if not rules.can_be_traced(signature):
         return ended(tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
     fresh, unknown = fresh_jit(jitted)
     with faults.truncations(found):

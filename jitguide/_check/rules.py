@@ -18,7 +18,7 @@ from jitguide._timing.phases import Phases
 from jitguide._watch.reasons import COMPILE, TRACE, Reason
 from jitguide._watch.signature import Signature
 from jitguide._watch.signature_diff import differences, reason_for
-from jitguide._watch.static_diff import by_identity
+from jitguide._watch.static_diff import by_identity, inside
 
 # A program that needs more calls than this to earn its compile back is often a script that runs once.
 MANY_CALLS, MANY_NUMBERS = 1000, 50
@@ -31,6 +31,9 @@ def retraces(name: str, signatures: Sequence[Signature], passed: Sequence[Signat
     `signatures` are of what JAX gets, and `passed` of what you pass, which a library may turn into something else.
     """
     found: dict[tuple[str, str, str], list[Reason]] = {}
+    total = len(signatures)
+    pairs = [pair for pair in zip(signatures, passed, strict=True) if can_be_traced(pair[0])]
+    signatures, passed = [one for one, _ in pairs], [one for _, one in pairs]
     for i, now in enumerate(signatures[1:], 1):
         earlier = signatures[:i]
         if any(not differences(before, now) for before in earlier):
@@ -41,38 +44,53 @@ def retraces(name: str, signatures: Sequence[Signature], passed: Sequence[Signat
         if reason:
             found.setdefault((reason.kind, reason.argument, reason.advice), []).append(reason)
     for same in found.values():
-        count = f"It makes {len(same)} of {len(signatures)} example calls compile again."
+        count = f"It makes {len(same)} of {total} example calls compile again."
         advice = re.sub(
             "^(?!jit )[a-z]", lambda letter: letter[0].upper(), same[0].advice
         )  # a name keeps its case
-        yield finding("retrace", f"{same[0].sentence}. {count}", advice)
+        yield finding("retrace", f"{same[0].sentence}.{same[0].rest} {count}", advice)
 
 
-def statics(signature: Signature) -> Iterator[Finding]:
-    """Find static values that cannot be hashed, or that are likely to be new on each call."""
-    for argument in signature.arguments.values():
-        value, name = argument.value, argument.name
-        if not argument.static:
-            continue
-        if not is_hashable(value):
-            yield finding(
-                "static",
-                f"Static `{name}` = {show(value)} is a {type(value).__name__}, which cannot be hashed.",
-                "Pass a tuple or a frozen dataclass, or make it a traced argument.",
-            )
-        elif isinstance(value, float):
-            yield finding(
-                "static",
-                f"Static `{name}` = {value!r} is a float: each value of it compiles again.",
-                "Make it a traced argument, unless it has only a few values.",
-            )
-        elif not callable(value) and by_identity(value):
-            yield finding(
-                "static",
-                f"Static `{name}` is a `{type(value).__name__}`, which compares by identity: an equal object "
-                "compiles again, and a changed one does not.",
-                "Define `__eq__` and `__hash__`, as a frozen dataclass does. If it holds arrays, make it a pytree.",
-            )
+def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:
+    """Find static values that cannot be hashed, or that are likely to be new on each call; of one kind, the first."""
+    found: dict[tuple[str, str], Finding] = {}
+    for argument in (one for signature in signatures for one in signature.arguments.values() if one.static):
+        if one := _static(argument.name, argument.value):
+            found.setdefault((argument.name, one.advice), one)
+    yield from found.values()
+
+
+def _static(name: str, value: Any) -> Finding | None:
+    if not is_hashable(value):
+        path, part = _unhashable(name, value)
+        return finding(
+            "static",
+            f"Static `{path}` = {show(part)} is a {type(part).__name__}, which cannot be hashed.",
+            "Pass a tuple or a frozen dataclass, or make it a traced argument.",
+        )
+    if isinstance(value, float):
+        return finding(
+            "static",
+            f"Static `{name}` = {value!r} is a float: each value of it compiles again.",
+            "Make it a traced argument, unless it has only a few values.",
+        )
+    if not callable(value) and by_identity(value):
+        return finding(
+            "static",
+            f"Static `{name}` is a `{type(value).__name__}`, which compares by identity: an equal object "
+            "compiles again, and a changed one does not.",
+            "Define `__eq__` and `__hash__`, as a frozen dataclass does. If it holds arrays, make it a pytree.",
+        )
+    return None
+
+
+def _unhashable(path: str, value: Any) -> tuple[str, Any]:
+    """Return where the innermost part is that makes a value unhashable, and the part."""
+    parts = (
+        inside(value, value) if getattr(type(value), "__hash__", None) else ()
+    )  # a list has no hash, whatever is in it
+    found = next(((path + step, part) for step, part, _ in parts if not is_hashable(part)), None)
+    return _unhashable(*found) if found else (path, value)
 
 
 def numbers(signature: Signature) -> Iterator[Finding]:
@@ -100,6 +118,11 @@ def cut_integers(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterat
                     "small for its numbers: they silently become others.",
                     "Subtract an offset or divide in NumPy, or set `jax_enable_x64`.",
                 )
+
+
+def can_be_traced(signature: Signature) -> bool:
+    """Return whether all static values can be hashed: JAX refuses any other."""
+    return all(is_hashable(a.value) for a in signature.arguments.values() if a.static)
 
 
 def is_hashable(value: Any) -> bool:

@@ -26,10 +26,12 @@ def unused(
     """
     jaxpr = open_jaxpr(traced.jaxpr)
     _, used = liveness(jaxpr)
+    if len(jaxpr.invars) != sum(len(argument.leaves) for argument in signature.traced):
+        return  # a tracer that an earlier trace left is an input, too
     variables = iter(jaxpr.invars)
     for argument in signature.traced:
-        own = [next(variables, None) for _ in argument.leaves]
-        if not own or any(v is None or id(v) in used for v in own) or _is_meant(fn, argument.name):
+        own = [next(variables) for _ in argument.leaves]
+        if not own or any(id(v) in used for v in own) or _is_meant(fn, argument.name):
             continue
         if call is not None and _gives_its_type(fn, signature, argument, traced, call):
             notes.append(

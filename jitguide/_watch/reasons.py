@@ -147,9 +147,13 @@ class Reason(AsData):
         text = _SENTENCES[self.kind].format(argument=f"`{self.argument}`", before=self.before, now=self.now)
         return text[:1].upper() + text[1:]
 
+    @property
+    def rest(self) -> str:
+        """The further differences in words, each after a space; "" without one."""
+        return "".join(f" Also: {text[:1].lower() + text[1:]}." for text in self.also)
+
     def __str__(self) -> str:
-        also = "".join(f" Also: {text[:1].lower() + text[1:]}." for text in self.also)
-        return f"{self.sentence}: {self.advice}{also}"
+        return f"{self.sentence}: {self.advice}{self.rest}"
 
 
 def reason(kind: str, argument: str, before: str = "", now: str = "", advice: str = "") -> Reason:
