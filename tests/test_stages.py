@@ -581,7 +581,8 @@ def test_a_callable_object_goes_by_its_class():
         def __call__(self, x):
             return x * 2
 
-    assert stages(Double(), X).name == "Double"
+    for fn in (Double(), jax.jit(Double()), functools.partial(Double())):
+        assert stages(fn, X).name == "Double"
 
 
 def test_the_text_fits_into_80_columns_and_folds_lines_without_operations():

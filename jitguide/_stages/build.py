@@ -10,6 +10,7 @@ import numpy as np
 
 from jitguide import _jax, _jaxprs
 from jitguide._callables import traced
+from jitguide._monitoring import shown_name
 from jitguide._stages import jaxpr as jaxpr_text
 from jitguide._stages import link_hlo, outcomes, source, stablehlo
 from jitguide._stages.hlo import BOOKKEEPING, Module, ordered
@@ -50,7 +51,7 @@ def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     loops = _jax.has_loop(hlo) if module.entry else _jaxprs.has_loop(jaxpr)
     missing = {NO_HLO: not module.entry, NO_LINKS: not labelled, NO_HLO_LINKS: nodes.all and not known}
     return Stages(
-        name=_name_of(traced, fn),
+        name=shown_name(fn),
         source=Stage("source", tuple(shown.lines())),
         **{name: _stage(name, rows, shown) for name, rows in lines.items()},
         equations=outcomes.equations(nodes, shown.origin, in_stablehlo, outcomes.places(module), known),
@@ -160,13 +161,6 @@ def _operations(nodes: Nodes, ops: Sequence[stablehlo.Op], module: Module) -> di
         "HLO instructions": len(instructions) if known else None,
         "HLO fusions": sum(i.opcode == "fusion" for i in instructions) if known else None,
     }
-
-
-def _name_of(traced: Any, fn: Any) -> str:
-    """Return the function's name; an object that is called goes by its class."""
-    name = str(getattr(traced, "fun_name", ""))
-    named = name and not name.startswith("<unnamed")  # what JAX calls a callable object
-    return name if named else str(getattr(fn, "__name__", type(fn).__name__))
 
 
 def _constants(jaxpr: Any) -> tuple[Constant, ...]:

@@ -50,20 +50,16 @@ class Work:
 class History:
     """What is known about the calls of the function object `fun`; shared by all its watchers.
 
-    `others` are functions that the same code made before, and `values` what `fun` captured: a trace may change it.
+    `others` are functions that the same code made before.
     """
 
-    def __init__(
-        self,
-        fun: weakref.ref[Any] | None = None,
-        others: Sequence[_Made] = (),
-        values: dict[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, fun: weakref.ref[Any] | None = None, others: Sequence[_Made] = ()) -> None:
         self.count = 0  # how many kinds of calls were ever learned
         self.has_slow = False  # whether there are kinds of calls that never take the fast path
         # Of calls while there are slow kinds: why they took no fast path, None if they did.
         self.outlines: dict[tuple[Any, ...], Reason | None] = {}
-        self._fun, self._others, self._values = fun, others, values or {}
+        self._fun, self._others = fun, others
+        self.captured = captured(fun()) if fun else {}  # now, because a trace may change it
         self._lock = threading.RLock()
         self._known: list[Signature] = []
         self._forgotten: list[Signature] = []
@@ -150,7 +146,7 @@ class History:
             return None
         fun, earlier = self._fun(), [made.fun() for made in self._others]
         alike = any(other is not None and are_alike(other, fun) for other in earlier)
-        before, now = self._others[-1].captured, self._values
+        before, now = self._others[-1].captured, self.captured
         changed = [key for key in now if key in before and not same(before[key], now[key])]
         if changed and not alike:
             words = (f"{changed[0]}={show(values[changed[0]])}" for values in (before, now))
@@ -184,7 +180,6 @@ def history_of(fun: Callable[..., Any]) -> History:
             others = [one for one in made if one.fun() is not fun]
             gone = [one for one in others if one.fun() is None]
             kept = [one for one in others if one not in gone[:-1]]
-            values = captured(fun)
-            history = History(this, others if place and not mine else (), values)
-            _places[place] = [*kept[-_MAX_KNOWN:], _Made(this, weakref.ref(history), values)]
+            history = History(this, others if place and not mine else ())
+            _places[place] = [*kept[-_MAX_KNOWN:], _Made(this, weakref.ref(history), history.captured)]
     return history

@@ -142,10 +142,8 @@ def _spelling(argument: Argument) -> str:
 def _values(before: Argument, now: Argument) -> Iterator[Reason]:
     name = now.name
     if before.keyword != now.keyword:
-        spelling = ("by position", "by keyword")
-        yield reason(
-            "keyword or positional", name, spelling[bool(before.keyword)], spelling[bool(now.keyword)]
-        )
+        words = ("by keyword" if x.keyword else "by position" for x in (before, now))
+        yield reason("keyword or positional", name, *words)
     if before.static != now.static:
         words = (show(x.value) if x.static else "traced" for x in (before, now))
         yield reason("static value", name, *words)
