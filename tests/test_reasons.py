@@ -295,8 +295,8 @@ def test_calls_that_raised_make_the_next_one_not_the_first():
         (sign(0.0), sign(zeros(4, dtype="int32")), "dtype", ["shape"]),
         (sign({"a": zeros(3)}), sign({"a": zeros(4), "b": zeros(3)}), "tree structure", ["shape"]),
         (sign([zeros(3)]), sign((zeros(3),)), "tree structure", []),
-        (chosen(1.0), chosen(1.0, n=3), "default left out", ["2"]),
-        (chosen(1.0, n=3), chosen(1.0), "default left out", ["3"]),
+        (chosen(1.0), chosen(1.0, n=3), "default left out", []),  # its sentence has both values
+        (chosen(1.0, n=3), chosen(1.0), "default left out", []),
         (chosen(1.0), chosen(1.0, n=2), "default left out", []),
         (chosen(1.0, 2), chosen(1.0, n=3), "keyword or positional", ["2"]),
         (sign(0.0), sign(jnp.float32(0)), "weak type", []),  # and another kind of input, which goes with it
@@ -329,6 +329,15 @@ def test_the_parts_of_a_partial_are_named():
 )
 def test_the_advice_for_a_default_left_out_fits_its_value(before, now, advice):
     assert advice in reason_for("fn", now, [before], TRACE).advice
+
+
+def test_a_long_default_is_shown_where_it_differs():
+    names = tuple(f"layer{i}" for i in range(9))
+    before, now = chosen(1.0), chosen(1.0, n=(*names, "last"))
+    before.defaults["n"] = (*names, "first")
+    sentence = reason_for("fn", now, [before], TRACE).sentence
+    assert "'first'" in sentence
+    assert "'last'" in sentence
 
 
 class Mask:

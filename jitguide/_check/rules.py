@@ -86,9 +86,7 @@ def _static(name: str, value: Any) -> Finding | None:
 
 def _unhashable(path: str, value: Any) -> tuple[str, Any]:
     """Return where the innermost part is that makes a value unhashable, and the part."""
-    parts = (
-        inside(value, value) if getattr(type(value), "__hash__", None) else ()
-    )  # a list has no hash, whatever is in it
+    parts = inside(value, value) if getattr(type(value), "__hash__", None) else ()  # a list never has a hash
     found = next(((path + step, part) for step, part, _ in parts if not is_hashable(part)), None)
     return _unhashable(*found) if found else (path, value)
 

@@ -114,20 +114,18 @@ def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
         if came and name in before.arguments:
             continue
         given, without = (now.arguments[name], before) if came else (before.arguments[name], now)
+        kind, absent, there, advice = "number of arguments", "absent", _spelling(given), ""
         leaf = [leaf.origin for leaf in given.leaves] == [STATIC]  # for Equinox, what isn't an array
-        if leaf:
-            given = replace(given, static=True, value=given.leaves[0].value)
-        kind, absent = "number of arguments", "absent"
         if name in without.defaults:
-            kind, absent = "default left out", f"left to its default {show(without.defaults[name])}"
-        words = (absent, _spelling(given)) if came else (_spelling(given), absent)
-        values = without.defaults.get(name, given.value), given.value
-        values = values if came else values[::-1]
-        changed = [*fixed(name, parts(*values), "leaf" if leaf else "argument")] if given.static else []
-        advice = changed[0].advice if changed else ""
+            default, value = without.defaults[name], given.leaves[0].value if leaf else given.value
+            static = given.static or leaf
+            changed = [*fixed(name, parts(default, value), "leaf" if leaf else "argument")] if static else []
+            texts = words_of(default, value) if changed else (show(default), show(value))
+            kind, absent = "default left out", f"left to its default {texts[0]}"
+            there = f"passed as {texts[1]}" if static else there
+            advice = changed[0].advice if changed else ""
+        words = (absent, there) if came else (there, absent)
         yield reason(kind, name, f"was {words[0]}", f"is now {words[1]}", advice)
-        if changed:
-            yield reason("static value", name, *words_of(*values))
     for name, argument in now.arguments.items():
         if name in before.arguments:
             yield from _values(before.arguments[name], argument)
