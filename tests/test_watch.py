@@ -1260,6 +1260,16 @@ def test_a_function_that_captures_another_number_is_told_from_a_first_call(kept)
         assert (found.kind, found.before, found.now) == ("captured value", "lr=0.1", "lr=0.2")
 
 
+def test_an_optional_array_is_not_called_a_default_that_is_passed():
+    f = watch(jax.jit(lambda x, mask=None: x if mask is None else x * mask))
+    f(ones())
+    f(ones(), ones())
+    assert "Choose one of them" not in f.last.reason.advice
+    assert "with and without it are compiled separately, once each" in f.last.reason.advice
+    f(ones(), None)
+    assert "Choose one of them" in f.last.reason.advice
+
+
 def test_a_counter_that_the_body_counts_is_no_captured_value_that_differs():
     def solver(matrix):
         traces = 0

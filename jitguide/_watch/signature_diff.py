@@ -37,6 +37,7 @@ _DIMENSIONS = "jit compiles once per shape. Keep the number of dimensions: `x[No
 _NOW_AND_THEN_AN_ARRAY = (
     "an array is traced, and any other value is static and compiled in. Pass an array each time."
 )
+_WITH_AND_WITHOUT = "calls with and without it are compiled separately, once each. To compile once only, pass an array each time."
 _WEAK = "a Python number has a weak type. Start from an array with a dtype, such as `jnp.{}(0)`."
 _NOT_THE_CAUSE = "that alone makes no new program, and no other difference was found."
 
@@ -123,7 +124,8 @@ def _arguments(before: Signature, now: Signature) -> Iterator[Reason]:
             texts = words_of(default, value) if changed else (show(default), show(value))
             kind, absent = "default left out", f"left to its default {texts[0]}"
             there = f"passed as {texts[1]}" if static else there
-            advice = changed[0].advice if changed else ""
+            optional = default is None and given.leaves and not static
+            advice = changed[0].advice if changed else _WITH_AND_WITHOUT if optional else ""
         words = (absent, there) if came else (there, absent)
         yield reason(kind, name, f"was {words[0]}", f"is now {words[1]}", advice)
     for name, argument in now.arguments.items():
