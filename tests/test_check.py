@@ -1427,6 +1427,10 @@ BAD = {
         (jax.jit(plain), np.ma.masked_array([1.0, 2.0], [False, True])),
         "Convert it before the call: `x.filled(0)`.",
     ),
+    "no array, and no hash": (
+        (jax.jit(plain), {1, 2}),
+        "Pass an array, or make it a tuple or a frozen dataclass and static with `static_argnames='x'`.",
+    ),
     "no array, and no name": ((jax.jit(lambda x, /: x), "abc"), "make it static with `static_argnums=0`."),
 }
 

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from jitguide._callables import parameters_of, require_jitted
+from jitguide._check.rules import is_hashable
 from jitguide._jax import at_top_level, jit_options
 from jitguide._monitoring import shown_name
 from jitguide._text import show
@@ -67,7 +68,8 @@ def signature(
         if argument.static and not argument.declared and jit_options(fn) is not None:
             choice = option("static", fn, signature, argument.name)
             why = "isn't an array, a number or a tree of them"
-            remedy = f"Pass an array, or make it static with `{choice}`."
+            hashed = "" if is_hashable(argument.value) else "a tuple or a frozen dataclass and "
+            remedy = f"Pass an array, or make it {hashed}static with `{choice}`."
             where, value = _refused(argument.value)
             if where:
                 remedy = f"Take it out of `{argument.name}`, and pass it as a static argument of its own."
