@@ -1024,3 +1024,19 @@ def test_an_exception_that_cannot_be_printed_is_explained(notes):
     error = MuteError()
     error.__notes__ = notes
     assert explain(error).foreign
+
+
+@pytest.mark.parametrize(
+    ("summary", "key", "foreign"),
+    [
+        ("TypeError: scan body output must be a pa...", "scan-body-not-a-pair", False),
+        ("TypeError: Gradient only defined for scala...", None, False),  # three entries begin so
+        ("TypeError: scan...", None, False),  # too short to tell
+        ("jax.errors.TracerBoo...", None, False),
+        ("AssertionError: Arrays are not almost eq...", None, True),
+        ("KeyError: 'a_long_name_of_a_pa...", None, True),
+    ],
+)
+def test_a_message_that_pytest_cut_is_known_by_its_beginning_alone(summary, key, foreign):
+    found = explain(f"FAILED tests/test_a.py::test_b - {summary}")
+    assert (found.key, found.foreign) == (key, foreign)

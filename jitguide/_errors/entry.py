@@ -1,5 +1,6 @@
 """What the catalogue knows about one phenomenon, and how it is reported."""
 
+import functools
 import re
 import textwrap
 from collections.abc import Callable
@@ -12,6 +13,7 @@ INDEX_PAGE = "reference/errors"
 _LOOK = "Print what the line passes, `print(jax.typeof(x))`: shapes and dtypes are known inside jit too."
 _TRACER_ERRORS = "howto/tracer-errors"
 _IN_LIBRARY = "make a setting static; pass data outside jit, or through `jax.pure_callback`."
+_HEAD = re.compile(r"(?:(?:\\\W|[^\\()\[\]{}.*+?|^$])(?![*+?{]))+")
 _SHARED = {"NotImplementedError", "RuntimeError", "TypeError", "ValueError"}  # JAX raises these as well
 
 
@@ -43,6 +45,16 @@ class Entry:
     def example(self) -> str:
         """The first of the examples; "" where the failure needs another machine or installation."""
         return self.examples[0] if self.examples else ""
+
+    @functools.cached_property
+    def beginnings(self) -> list[str]:
+        """The plain words that the patterns begin with, in lower case."""
+        heads = (_HEAD.match(pattern) for pattern in self.patterns)
+        return [re.sub(r"\\(.)", r"\1", head[0]).lower() for head in heads if head]
+
+    def begins_with(self, start: str) -> bool:
+        """Return whether a message of this entry may begin with `start`, which is in lower case."""
+        return any(beginning.startswith(start) for beginning in self.beginnings)
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,13 @@ import functools
 import re
 import sys
 import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from jitguide._errors import patterns
 from jitguide._errors.entries import catalogue
 from jitguide._errors.entry import Entry, Explanation
-from jitguide._errors.frames import message_of, notes_of, user_line
+from jitguide._errors.frames import chain, code_only, message_of, notes_of, user_line
 from jitguide._errors.installed import has_name, where
 from jitguide._errors.pasted import plain
 from jitguide._text import clean, place, shortened
@@ -24,6 +23,7 @@ _CLASS_WEIGHT, _SOURCE_WEIGHT, _SOURCE_MISSING = 4, 2, -1
 _ANY_CALL = "missing-argument"  # Python raises it for a wrong call of any function
 # A name that the running JAX has was not removed.
 _REMOVED, _TOO_OLD, _OWN_FILE = "removed-name", "jax-too-old", "own-file-called-jax"
+_FEWEST_LETTERS = 22  # of a message that was cut: fewer begin several messages
 _MAX_OTHERS = 4  # more alternatives than a user reads
 _REMOVED_FRAMES = "JAX has removed its internal frames"  # its note about a traceback
 _compiled = functools.cache(re.compile)  # more patterns than the cache of `re` holds
@@ -66,7 +66,7 @@ def explain(error_or_text: BaseException | str) -> Explanation:
         This is probably not an error of JAX: it is your `KeyError`.
     """
     if isinstance(error_or_text, BaseException):
-        evidence = [_from_exception(error) for error in _chain(error_or_text)]
+        evidence = [_from_exception(error) for error in chain(error_or_text)]
     elif isinstance(error_or_text, str):
         if not error_or_text.strip():
             raise ValueError(
@@ -77,7 +77,7 @@ def explain(error_or_text: BaseException | str) -> Explanation:
         raise TypeError(_wrong_type(error_or_text))
     last = evidence[0]
     known = ((r, e) for e in evidence if not e.foreign and (r := rank(e)))
-    ranked, known_by = next(known, (_by_class(last), last))
+    ranked, known_by = next(known, (_by_beginning(last) or _by_class(last), last))
     about: dict[str, Any] = {"line": known_by.line or last.line}
     about["argument"] = "".join(patterns.ARGUMENT.findall(known_by.message)[-1:])
     if not ranked:
@@ -97,6 +97,15 @@ def _by_class(evidence: _Evidence) -> list[Entry]:
     named = {name.rpartition(".")[2] for name in raised} - {"JaxRuntimeError"}
     errors = ((e, e.error or "") for e in catalogue() if not e.source)
     return [e for e, error in errors if error.startswith("jax.") and error.rpartition(".")[2] in named][:1]
+
+
+def _by_beginning(evidence: _Evidence) -> list[Entry]:
+    """Return the entry whose message begins as one that was cut, if no other entry of that class has one."""
+    cut = patterns.CUT.search(evidence.message)
+    name, start = (cut["name"], (cut["start"] or "").lower()) if cut else ("", "")
+    of_class = [e for e in catalogue() if e.error and e.error.rpartition(".")[2] == name]
+    found = [e for e in of_class if len(start) >= _FEWEST_LETTERS and e.begins_with(start)]
+    return found if len(found) == 1 else []
 
 
 def rank(evidence: _Evidence) -> list[Entry]:
@@ -130,30 +139,13 @@ def _score(entry: Entry, evidence: _Evidence, texts: set[str]) -> float | None:
     return score
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and those that it was raised from; in place of a group, the errors in it."""
-    seen: set[int] = set()
-    waiting = [error]
-    while waiting:
-        current = waiting.pop(0)
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        if isinstance(current, BaseExceptionGroup):
-            waiting[:0] = current.exceptions
-            continue
-        yield current
-        if cause := current.__cause__ or current.__context__:
-            waiting.insert(0, cause)
-
-
 def _from_exception(error: BaseException) -> _Evidence:
     line, kind = user_line(error), type(error)
     message, notes = clean(shortened(message_of(error))), notes_of(error)
     raised = _Evidence(
         frozenset(c.__name__ for c in kind.__mro__),
         f"{kind.__name__}: {message}",
-        _code_only(line.text) if line else "",
+        code_only(line.text) if line else "",
         kind.__name__,
         f"{line.file}:{line.number}: {line.text}" if line else "",
     )
@@ -189,7 +181,7 @@ def _from_part(text: str, hidden: bool = False) -> _Evidence:
     found = _Evidence(
         classes,
         clean(message),
-        _code_only("\n".join(codes)),
+        code_only("\n".join(codes)),
         name.rpartition(".")[2],
         places[-1] if places else next((c for c in reversed(codes) if not c.startswith("raise ")), ""),
     )
@@ -237,40 +229,31 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
         return True
     in_jax_file = patterns.IN_JAX.search(last) or patterns.OF_PALLAS.search("\n".join(files))
     quoted = evidence.raised in ("JaxRuntimeError", "XlaRuntimeError")  # it tells what your callback raised
-    if patterns.NAMES_ONLY.search(evidence.message) and not (in_jax_file or quoted):
+    ranked = rank(evidence)
+    in_such_a_line = any(entry.source for entry in ranked)
+    if patterns.NAMES_ONLY.search(evidence.message) and not (in_jax_file or quoted or in_such_a_line):
         return True
     raises = evidence.source.startswith("raise ")  # your error may pass through JAX
     yours = files and _is_yours(last)
     unlike_jax = patterns.MISSING.search(evidence.message) or _package(files) or (yours and raises)
-    if unlike_jax and not in_jax_file and not rank(evidence):
+    if unlike_jax and not in_jax_file and not ranked:
         return True
     if patterns.JAX_WORDS.search(evidence.message) or in_jax_file:
         return False
     if in_jax and evidence.raised == "AssertionError" and evidence.source and not raises:
         return evidence.source.startswith("assert")  # JAX asserts, too
     if patterns.PLAIN.search(evidence.message):
-        return bool(_package(files)) or not any(entry.source for entry in rank(evidence))
+        return bool(_package(files)) or not in_such_a_line
     if patterns.NUMPY.search(evidence.message):
         return not (in_jax and patterns.JAX_LINE.search(evidence.source))
     if in_jax and not raises:
         return False
     if patterns.CALL.search(evidence.message):
         return True
-    of_jax = [entry for entry in rank(evidence) if entry.key != _ANY_CALL]
-    called = yours and patterns.JAX_LINE.search(evidence.source)  # and the message may have been cut
-    return not of_jax and (raises or not (called or where(evidence.message)))
-
-
-def _code_only(source: str) -> str:
-    """Return `source` without comments and without what strings say; an f-string keeps what it computes."""
-    return patterns.STRING_OR_COMMENT.sub(_computed, source)
-
-
-def _computed(match: re.Match[str]) -> str:
-    if match["quote"] is None:
-        return ""  # a comment
-    fields = patterns.FIELD.findall(match["inside"]) if "f" in (match["prefix"] or "").lower() else []
-    return f'"{" ".join(map(_code_only, fields))}"'
+    of_jax = [entry for entry in ranked if entry.key != _ANY_CALL]
+    cut = not ranked and patterns.CUT.search(evidence.message)
+    called = yours and patterns.JAX_LINE.search(evidence.source)
+    return not of_jax and (raises or not (cut or called or where(evidence.message)))
 
 
 def _wrong_type(given: object) -> str:

@@ -1,10 +1,13 @@
 """Which line of the user's own source an exception came from."""
 
 import linecache
+import re
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from jitguide._errors import patterns
 from jitguide._files import owner
 from jitguide._text import in_cell
 
@@ -58,6 +61,23 @@ def _file_name(path: str) -> str:
     return "<cell>" if in_cell(path) else PurePath(path).name
 
 
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and those that it was raised from; in place of a group, the errors in it."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        current = waiting.pop(0)
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, BaseExceptionGroup):
+            waiting[:0] = current.exceptions
+            continue
+        yield current
+        if cause := current.__cause__ or current.__context__:
+            waiting.insert(0, cause)
+
+
 def message_of(error: BaseException) -> str:
     """Return what an exception says; "" if its class fails to."""
     try:
@@ -70,3 +90,15 @@ def notes_of(error: BaseException) -> str:
     """Return the notes of an exception; "" if something else stands in their place."""
     notes = getattr(error, "__notes__", None)
     return " ".join(map(str, notes)) if isinstance(notes, list) else ""
+
+
+def code_only(source: str) -> str:
+    """Return `source` without comments and without what strings say; an f-string keeps what it computes."""
+    return patterns.STRING_OR_COMMENT.sub(_computed, source)
+
+
+def _computed(match: re.Match[str]) -> str:
+    if match["quote"] is None:
+        return ""  # a comment
+    fields = patterns.FIELD.findall(match["inside"]) if "f" in (match["prefix"] or "").lower() else []
+    return f'"{" ".join(map(code_only, fields))}"'

@@ -21,6 +21,7 @@ def plain(text: str) -> str:
     text = ANSI.sub("", text.replace("\r\n", "\n")).translate(_TYPOGRAPHIC)
     text = _unprefixed(shortened(text))
     text = patterns.SHORT_FRAME.sub(r'  File "\1", line \2, in \3', text)
+    text = patterns.OLD_FRAME.sub(r"File \g<file>:\g<line>, in \g<function>\n\g<before>\g<arrow>", text)
     text = patterns.WRAPPED.sub("", patterns.GROUP.sub("", patterns.LOGGED.sub("", text)))
     return patterns.BOX.sub(" ", text)
 

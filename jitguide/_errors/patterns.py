@@ -8,6 +8,12 @@ RAISED = re.compile(  # not what a message quotes after "The error was:"
     r"(?<!was:\n)^(?:E\s+|FAILED \S+ - |.* \| )*((?:[\w.]*\.)?(?!nccl[A-Z])\w+(?:Error|Exception|Warning|Operation)|Exception)(?:: |$)",
     re.MULTILINE,
 )
+# The summary of pytest cuts messages to the width of the terminal. Some classes tell enough.
+CUT = re.compile(
+    r"^(?:FAILED|ERROR) \S+ - (?:[\w.]*\.)?(?P<name>(?!(?:Assertion|Key|Name|Import|\w*NotFound|ZeroDivision)Error)\w*)"
+    r"(?:: (?P<start>[^\n]+?))?\.\.\.$",
+    re.MULTILINE,
+)
 # IPython shows lines before the failing one, which it marks with an arrow.
 FRAME = re.compile(
     r'^[ \t]*(?:\w+[ \t]+)?File "?(?P<file>[^"\n]*?)"?(?:, line |:)(?P<line>\d+)(?:.*\n'
@@ -18,6 +24,11 @@ FRAME = re.compile(
 ARROW_LINE = re.compile(r"^(?:-+>\s*\d+|>)\s+(?P<code>\S.*)$", re.MULTILINE)  # IPython's and pytest's marks
 # IPython names the class above the frames, too; the message below them may have been cut.
 HEAD = re.compile(r"^(\w+)[ \t]+Traceback \(most recent call last\)", re.MULTILINE)
+OLD_FRAME = re.compile(  # of IPython before version 8, and of Colab
+    r"^\[?(?P<file>[^\s\[\]]+\.py)(?:\]\(\S*\))? in (?P<function>\S.*)\n"
+    r"(?P<before>(?:[ \t]*(?:\d+|\(\.\.\.\))(?:[ \t].*)?\n)*)(?P<arrow>-+> *\[?(?P<line>\d+))",
+    re.MULTILINE,
+)
 SHORT_FRAME = re.compile(r"^(\S+\.pyx?):(\d+): in (\S+)$", re.MULTILINE)  # of `pytest --tb=short`
 PREFIXED = re.compile(r"^(?P<prefix>\S[^\n]*?[ \t])Traceback \(most recent call last\)", re.MULTILINE)
 TRACEBACK = re.compile(r"(?<!was:\n)^Traceback \(most recent call last\):?", re.MULTILINE)  # not a quoted one
@@ -58,8 +69,8 @@ JAX_WORDS = re.compile(
 )
 # XLA's own log lines name files of TensorFlow, where XLA began; PyTorch has its own words for errors of cuDNN.
 OTHER_LIBRARY = re.compile(
-    r"\b(?:torch(?:_xla)?|(?<!org_tensorflow/)tensorflow(?!/(?:compiler|stream_executor(?!/platform)|tsl)|\.CoordinationService)|keras|numba|pandas|sklearn|pytensor|aesara|onnxruntime"
-    r"|xgboost|lightgbm|dgl|mxnet|tvm|oneflow|cupy(?:_backends)?|sentencepiece\w*|libprotobuf|ray\.exceptions|mujoco\.FatalError)\b"
+    r"\b(?:torch(?:_xla)?|(?<!org_tensorflow/)tensorflow(?!/(?:compiler(?!/xla/xla_client/)|stream_executor(?!/platform)|tsl)|\.CoordinationService)|keras|numba|pandas|sklearn|pytensor|aesara|onnxruntime"
+    r"|_XLAC|pytorch/xla|xmp\.spawn|xgboost|lightgbm|dgl|mxnet|tvm|oneflow|cupy(?:_backends)?|sentencepiece\w*|libprotobuf|ray\.exceptions|mujoco\.FatalError)\b"
     r"|ModelProto|cuBLAS failed with status|\[Op:|PyTorch|TORCH_|CUDA_LAUNCH_BLOCKING|CUDA driver API error|ProcessGroupNCCL|cuDNN error: |(?:CUDA|cusolver|cublas|cufft) error: [^\n]* when calling|\{\{node"
     r"|flax\.errors\.(?!html|TraceContext|JaxTransform)"
 )
@@ -73,7 +84,7 @@ CELL = re.compile(
 )  # IPython names the cells of a notebook so
 PACKAGE = re.compile(r"-packages[/\\](?!jax(?:lib)?[/\\])([A-Za-z]\w*)[/\\]")
 MISSING = re.compile(  # another package than JAX
-    r"^(?:E\s+)?(?:ModuleNotFoundError: No module named|ImportError: cannot import name '\w+' from) '(?!jax(?:lib)?\b[.'])",
+    r"^(?:E\s+|FAILED \S+ - )?(?:ModuleNotFoundError: No module named|ImportError: cannot import name '\w+' from) '(?!jax(?:lib)?\b[.'])",
     re.MULTILINE,
 )
 # A public name that JAX, or a module of it, does not have.
@@ -84,13 +95,13 @@ MISSING_NAME = re.compile(
 )
 # Their message is a name that you chose, which may hold "jax".
 NAMES_ONLY = re.compile(
-    r"^(?:E\s+)?(?:[\w.]*\.)?(?:KeyError|FileNotFoundError|PermissionError|OSError|ScannerError|ParserError|"
+    r"^(?:E\s+|FAILED \S+ - )?(?:[\w.]*\.)?(?:KeyError(?!: dtype\()|FileNotFoundError|PermissionError|OSError|ScannerError|ParserError|"
     r"JSONDecodeError|Config\w+(?:Error|Exception))\b|^(?:\S+: line \d+: +\d+ +)?Killed\b",
     re.MULTILINE,
 )
 # Messages of Python's own: JAX's frames may be hidden, so the words decide.
 PLAIN = re.compile(
-    r"^(?:E\s+)?(?:KeyError|ZeroDivisionError|FileNotFoundError|ModuleNotFoundError|KeyboardInterrupt|SyntaxError|"
+    r"^(?:E\s+|FAILED \S+ - )?(?:KeyError|ZeroDivisionError|FileNotFoundError|ModuleNotFoundError|KeyboardInterrupt|SyntaxError|"
     r"IndentationError|UnicodeDecodeError|AssertionError|StopIteration|NameError: name|ImportError)\b"
     r"|AttributeError: module '|is out of bounds for axis \d+ with size|index out of range|invalid literal for|could not convert string|values? to unpack|"
     r"'(?:NoneType|dict|list|tuple|str|int|float|module|function)' object |can only concatenate \w+ \(not|"

@@ -74,6 +74,7 @@ def data(homes: dict[str, str]) -> dict[str, Any]:
             "page": entry.page,
             "home": homes.get(entry.key, entry.page),
             "patterns": list(map(javascript, entry.patterns)),
+            "beginnings": entry.beginnings,
             "source": list(map(javascript, entry.source)),
         }
         for entry in catalogue()

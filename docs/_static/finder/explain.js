@@ -8,6 +8,7 @@ const GuideErrors = (() => {
   const MISSING = -1;
   const OTHERS = 4;
   const FEWEST = 3; // lines that begin alike
+  const FEWEST_LETTERS = 22; // of a message that was cut
   const ANY_CALL = "missing-argument";
   const REMOVED_FRAMES = "JAX has removed its internal frames";
   const [REMOVED, TOO_OLD, OWN_FILE] = ["removed-name", "jax-too-old", "own-file-called-jax"];
@@ -120,18 +121,21 @@ const GuideErrors = (() => {
     if (has("OTHER_LIBRARY", evidence.message) && !/jax/i.test(evidence.message)) return true;
     const inJaxFile = files.length > 0 && (has("IN_JAX", last(files)) || has("OF_PALLAS", files.join("\n")));
     const quotes = ["JaxRuntimeError", "XlaRuntimeError"].includes(evidence.raised); // what your callback raised
-    if (has("NAMES_ONLY", evidence.message) && !inJaxFile && !quotes) return true;
+    const ranked = rank(evidence);
+    const inSuchALine = ranked.some((entry) => entry.source.length);
+    if (has("NAMES_ONLY", evidence.message) && !inJaxFile && !quotes && !inSuchALine) return true;
     if (has("JAX_WORDS", evidence.message) || inJaxFile) return false;
     const raises = evidence.source.startsWith("raise ");
     if (inJax && evidence.raised === "AssertionError" && evidence.source && !raises)
       return evidence.source.startsWith("assert"); // JAX asserts, too
     const ofPackage = files.length > 0 && has("PACKAGE", last(files));
-    if (has("PLAIN", evidence.message)) return ofPackage || !rank(evidence).some((entry) => entry.source.length);
+    if (has("PLAIN", evidence.message)) return ofPackage || !inSuchALine;
     if (has("NUMPY", evidence.message)) return !(inJax && has("JAX_LINE", evidence.source));
     if (inJax && !raises) return false;
     if (has("CALL", evidence.message)) return true;
     const called = files.length > 0 && isYours(last(files)) && has("JAX_LINE", evidence.source);
-    return !rank(evidence).some((entry) => entry.key !== ANY_CALL) && (raises || !called);
+    const cut = !ranked.length && has("CUT", evidence.message);
+    return !ranked.some((entry) => entry.key !== ANY_CALL) && (raises || !(cut || called));
   }
 
   /** Return the package of the last file that is not JAX's or NumPy's, or "" if that is yours or Python's. */
@@ -169,7 +173,9 @@ const GuideErrors = (() => {
       .replace(re.ANSI, "")
       .replace(/\u00a0/g, " ");
     const quoted = typed.replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"');
-    const whole = unprefixed(shortened(quoted)).replace(re.SHORT_FRAME, '  File "$1", line $2, in $3');
+    const whole = unprefixed(shortened(quoted))
+      .replace(re.SHORT_FRAME, '  File "$1", line $2, in $3')
+      .replace(re.OLD_FRAME, "File $<file>:$<line>, in $<function>\n$<before>$<arrow>");
     const plain = whole.replace(re.LOGGED, "").replace(re.GROUP, "");
     const text = plain.replace(re.WRAPPED, "").replace(re.BOX, " ");
     const found = text
@@ -178,6 +184,15 @@ const GuideErrors = (() => {
       .reverse();
     if (!found[0].raised) return [part(text)]; // the end of a log, or a traceback that was cut
     return found[0].foreign ? found : [...found, part(text)];
+  }
+
+  /** Return the entry whose message begins as one that was cut, if no other entry of that class has one. */
+  function byBeginning(evidence) {
+    const { name = "", start = "" } = all("CUT", evidence.message)[0]?.groups || {};
+    const begins = (e) => e.beginnings.some((beginning) => beginning.startsWith(start.toLowerCase()));
+    const ofClass = (e) => e.error && component(e.error) === name;
+    const found = start.length < FEWEST_LETTERS ? [] : entries.filter((e) => ofClass(e) && begins(e));
+    return found.length === 1 ? found : [];
   }
 
   function byClass(evidence) {
@@ -192,7 +207,8 @@ const GuideErrors = (() => {
   function explain(text) {
     const evidence = evidenceOf(text);
     const known = evidence.find((one) => !one.foreign && rank(one).length);
-    const ranked = known ? rank(known) : byClass(evidence[0]);
+    const begun = byBeginning(evidence[0]);
+    const ranked = known ? rank(known) : begun.length ? begun : byClass(evidence[0]);
     const { library } = known || evidence[0];
     const { foreign, raised } = evidence[0];
     if (!ranked.length) return { found: false, foreign, raised, entry: null, library, others: [] };
