@@ -43,6 +43,7 @@ OTHER_CLASSES = {
     "partition-spec-without-mesh": {"ValueError"},  # of device_put
     "axis-out-of-range": {"TypeError"},  # of transpose
     "custom-vjp-rule": {"AttributeError"},  # without a rule
+    "debug-print-value-missing": {"IndexError"},  # of a value by position
 }
 # Recognised by what is printed or logged, or by a warning that needs a larger array.
 SEEN_ELSEWHERE = {
@@ -53,6 +54,7 @@ SEEN_ELSEWHERE = {
     "slow-constant-folding",  # the alarms of XLA need a compile of seconds or minutes
     "slow-compile",
     "float64-overflows",  # NumPy's warning, recognised by JAX's file that it names
+    "axis-types-by-default",  # JAX 0.8 warned
     "no-accelerator-found",  # needs a machine with a GPU and a jaxlib without
 }
 # Another machine or installation is needed to see these; their texts are in the benchmark of `explain`.
@@ -64,6 +66,7 @@ ELSEWHERE = {
     "jax-not-installed",
     "package-that-jax-needs",
     "cudnn",
+    "rocm",  # needs an AMD GPU
     "compiler-crash",
     "process-missing",
     "flax-module-not-an-argument",
@@ -102,6 +105,11 @@ ELSEWHERE = {
 
 # What causes and costs say besides, by the key of the entry.
 SAID = {
+    "reference-index": """
+total = jax.new_ref(jnp.zeros(3))
+jax.jit(lambda ref: ref.__setitem__(3, 1.0))(total)
+assert total[...].tolist() == [0, 0, 1] and jax.jit(lambda ref: ref[3])(total) == 1
+""",
     "python-and-or-not-on-tracer": "assert (jnp.int32(1) & jnp.int32(2), ~jnp.int32(1)) == (0, -2)",
     "python-if-on-tracer": """
 guarded = lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0)
