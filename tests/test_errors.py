@@ -1034,9 +1034,15 @@ def test_an_exception_that_cannot_be_printed_is_explained(notes):
         ("TypeError: scan...", None, False),  # too short to tell
         ("jax.errors.TracerBoo...", None, False),
         ("AssertionError: Arrays are not almost eq...", None, True),
+        ("ValueError: operands could not be broadcast together with sha...", None, True),  # NumPy's
         ("KeyError: 'a_long_name_of_a_pa...", None, True),
     ],
 )
 def test_a_message_that_pytest_cut_is_known_by_its_beginning_alone(summary, key, foreign):
     found = explain(f"FAILED tests/test_a.py::test_b - {summary}")
     assert (found.key, found.foreign) == (key, foreign)
+
+
+def test_a_lack_of_memory_on_an_amd_gpu_is_one():
+    assert explain("INTERNAL: Hip error: 'out of memory'(2) at gpu.cc:41").key == "out-of-memory"
+    assert explain("INTERNAL: Hip error: 'invalid device function'(98) at gpu.cc:41").key == "rocm"

@@ -101,7 +101,7 @@ def _by_class(evidence: _Evidence) -> list[Entry]:
 
 def _by_beginning(evidence: _Evidence) -> list[Entry]:
     """Return the entry whose message begins as one that was cut, if no other entry of that class has one."""
-    cut = patterns.CUT.search(evidence.message)
+    cut = None if evidence.foreign else patterns.CUT.search(evidence.message)
     name, start = (cut["name"], (cut["start"] or "").lower()) if cut else ("", "")
     of_class = [e for e in catalogue() if e.error and e.error.rpartition(".")[2] == name]
     found = [e for e in of_class if len(start) >= _FEWEST_LETTERS and e.begins_with(start)]

@@ -191,7 +191,8 @@ const GuideErrors = (() => {
     const { name = "", start = "" } = all("CUT", evidence.message)[0]?.groups || {};
     const begins = (e) => e.beginnings.some((beginning) => beginning.startsWith(start.toLowerCase()));
     const ofClass = (e) => e.error && component(e.error) === name;
-    const found = start.length < FEWEST_LETTERS ? [] : entries.filter((e) => ofClass(e) && begins(e));
+    const tells = start.length >= FEWEST_LETTERS && !evidence.foreign;
+    const found = tells ? entries.filter((e) => ofClass(e) && begins(e)) : [];
     return found.length === 1 ? found : [];
   }
 
