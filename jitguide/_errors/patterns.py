@@ -48,7 +48,7 @@ IN_LIBRARY = re.compile(
     r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|<frozen|^<string>|^<__array_function__|^\.{3}[/\\]|\.pyx$"
 )
 IN_JAX = re.compile(  # your own folder may be called jax, too
-    r"(?:-packages|^|google3[/\\]third_party[/\\]py)[/\\]?jax(?:lib)?[/\\]"
+    r"(?:-packages|^|google3[/\\]third_party[/\\]py)[/\\]?jax(?:lib|_plugins)?[/\\]"
     r"|[/\\]jax[/\\](?:_src|core|api|interpreters|experimental|numpy|lax|lib|__init__)\b|[/\\]jaxlib[/\\]"
 )
 # Triton's compiler at work for a kernel of Pallas, by the files of a traceback.
@@ -63,14 +63,14 @@ JAX_WORDS = re.compile(
     r"\bPallas\b|\b(?:Triton|Mosaic GPU) lowering\b|device_put|\bpmap|"
     r"compute_on|ShapeDtypeStruct|create_device_mesh|make_mesh|mesh_shape|\b(?:in|out)_specs\b|(?:physical|logical) mesh\b|mesh axis name|unreduced|"
     r"PJRT|libtpu|TPU (?:system|initialization|backend)|/dev/(?:vfio|accel)|CoordinationService|RegisterTask|coordination_leader|mps dialect|stopped sending heartbeats|'(?:Lowered|Exported)' object|data type 'V'|'function' object has no attribute '(?:lower|clear_cache|eval_shape)'|checkify|nondiff_argnums|threefry|holomorphic|fully addressable|different trace level|"
-    r"Equinox\w+Error|modules that hold variables|shard_map\(|std::bad_cast|"
+    r"Equinox\w+Error|modules that hold variables|shard_map\(|std::bad_cast|PolyShape|"
     rf"\b(?:{'|'.join(name for name in dir(jax.lax) if '_' in name.strip('_') and not name.startswith('_'))})\b",
     re.IGNORECASE,
 )
 # XLA's own log lines name files of TensorFlow, where XLA began; PyTorch has its own words for errors of cuDNN.
 OTHER_LIBRARY = re.compile(
     r"\b(?:torch(?:_xla)?|(?<!org_tensorflow/)tensorflow(?!/(?:compiler(?!/xla/xla_client/)|stream_executor(?!/platform)|tsl)|\.CoordinationService)|keras|numba|pandas|sklearn|pytensor|aesara|onnxruntime"
-    r"|_XLAC|pytorch/xla|xmp\.spawn|xgboost|lightgbm|dgl|mxnet|tvm|oneflow|cupy(?:_backends)?|sentencepiece\w*|libprotobuf|ray\.exceptions|mujoco\.FatalError)\b"
+    r"|_XLAC|elementwise_grad|pytorch/xla|xmp\.spawn|xgboost|lightgbm|dgl|mxnet|tvm|oneflow|cupy(?:_backends)?|sentencepiece\w*|libprotobuf|ray\.exceptions|mujoco\.FatalError)\b"
     r"|ModelProto|cuBLAS failed with status|\[Op:|PyTorch|TORCH_|CUDA_LAUNCH_BLOCKING|CUDA driver API error|ProcessGroupNCCL|cuDNN error: |(?:CUDA|cusolver|cublas|cufft) error: [^\n]* when calling|\{\{node"
     r"|flax\.errors\.(?!html|TraceContext|JaxTransform)"
 )
@@ -82,7 +82,7 @@ OTHER_FILE = re.compile(
 CELL = re.compile(
     r"^(?:Cell In ?\[|<ipython-input)", re.MULTILINE
 )  # IPython names the cells of a notebook so
-PACKAGE = re.compile(r"-packages[/\\](?!jax(?:lib)?[/\\])([A-Za-z]\w*)[/\\]")
+PACKAGE = re.compile(r"-packages[/\\](?!jax(?:lib|_plugins)?[/\\])([A-Za-z]\w*)[/\\]")
 MISSING = re.compile(  # another package than JAX
     r"^(?:E\s+|FAILED \S+ - )?(?:ModuleNotFoundError: No module named|ImportError: cannot import name '\w+' from) '(?!jax(?:lib)?\b[.'])",
     re.MULTILINE,
