@@ -100,6 +100,7 @@ ELSEWHERE = {
     "kernel-memory-full",
     "shard-map-without-a-rule",
     "array-on-other-processes",
+    "mesh-over-several-slices",
     "distributed-arguments",  # the examples' process has used JAX
 }
 

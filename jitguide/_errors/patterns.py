@@ -25,7 +25,7 @@ ARROW_LINE = re.compile(r"^(?:-+>\s*\d+|>)\s+(?P<code>\S.*)$", re.MULTILINE)  # 
 # IPython names the class above the frames, too; the message below them may have been cut.
 HEAD = re.compile(r"^(\w+)[ \t]+Traceback \(most recent call last\)", re.MULTILINE)
 OLD_FRAME = re.compile(  # of IPython before version 8, and of Colab
-    r"^\[?(?P<file>[^\s\[\]]+\.py)(?:\]\(\S*\))? in (?P<function>\S.*)\n"
+    r"^\[?(?P<file>[^\s\[\]]+\.pyc?)(?:\]\(\S*\))? in (?P<function>\S.*)\n"
     r"(?P<before>(?:[ \t]*(?:\d+|\(\.\.\.\))(?:[ \t].*)?\n)*)(?P<arrow>-+> *\[?(?P<line>\d+))",
     re.MULTILINE,
 )
