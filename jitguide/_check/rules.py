@@ -45,9 +45,8 @@ def retraces(name: str, signatures: Sequence[Signature], passed: Sequence[Signat
             found.setdefault((reason.kind, reason.argument, reason.advice), []).append(reason)
     for same in found.values():
         count = f"It makes {len(same)} of {total} example calls compile again."
-        advice = re.sub(
-            "^(?!jit )[a-z]", lambda letter: letter[0].upper(), same[0].advice
-        )  # a name keeps its case
+        # "jit" is a name, which keeps its case.
+        advice = re.sub("^(?!jit )[a-z]", lambda letter: letter[0].upper(), same[0].advice)
         yield finding("retrace", f"{same[0].sentence}.{same[0].rest} {count}", advice)
 
 
