@@ -10,6 +10,9 @@ from _ext.claims import experiments, recording
 
 ROOT = Path(__file__).parents[1]
 SOURCE = """
+'''Cold things, and how cold.
+
+And more.'''
 import nothing_of_that_name
 import pytest
 
@@ -26,7 +29,7 @@ def test_wrong_twin():
 
 
 def test_a_claim_has_id_sentence_topic_rows_and_code(tmp_path):
-    (tmp_path / "test_pages_cold_things.py").write_text(SOURCE)
+    (tmp_path / "test_cold_things.py").write_text(SOURCE)
     ((name, claim),) = experiments.load(tmp_path).items()
     assert (name, claim.sentence, claim.topic) == ("snow-is-white", "Snow is white.", "cold things")
     assert claim.seeds == ("S000-01", "S001-02")
@@ -85,6 +88,12 @@ def build(tmp_path, sphinx):
     return run
 
 
+def test_each_file_of_claims_has_a_short_title_of_its_own():
+    titles = [experiments.title_of(path) for path in sorted(experiments.FOLDER.glob("test_*.py"))]
+    assert len(titles) == len(set(titles)) > 80
+    assert max(map(len, titles)) <= 70
+
+
 @pytest.mark.slow
 def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
     code, printed, out = build()
@@ -97,6 +106,8 @@ def test_a_good_site_shows_the_claim_its_releases_and_its_citations(build):
     assert 'id="claim-snow-is-white" data-verdicts="-+"' in page
     assert 'id="claim-snow-is-white" data-verdicts="-+"' in topic
     assert 'href="claims-cold-things.html#claim-snow-is-white"' in page  # the list leads to the experiments
+    assert "<h2>Cold things, and how cold<" in page
+    assert "Cold things, and how cold: claims and their experiments" in topic
     assert "assert x" not in page
     assert "✗ does not hold" in topic
     assert "Cited in" in topic

@@ -1,4 +1,4 @@
-"""Where a recipe stops working when it is adapted: another dtype, transformation or sharding."""
+"""Recipes with another dtype, transformation or sharding."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Lower, compile, export and eval_shape: the steps of a call, taken by hand."""
+"""Compiling ahead of time: lower, compile, export, eval_shape."""
 
 import functools
 

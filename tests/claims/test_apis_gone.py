@@ -1,4 +1,4 @@
-"""Names that older tutorials import: what is gone, and what took their place."""
+"""Names of older JAX that are gone, and what took their place."""
 
 import importlib
 

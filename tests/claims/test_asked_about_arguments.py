@@ -1,4 +1,4 @@
-"""What users ask about arguments: a traced axis, an unhashable setting, an annotation, a class of one's own."""
+"""Arguments: traced axes, unhashable settings, annotations, classes."""
 
 import dataclasses
 import typing

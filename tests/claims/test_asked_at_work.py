@@ -1,4 +1,4 @@
-"""Answers to questions from real work: interrupts, derivatives of unusual inputs, kernels of one's own, initial values."""
+"""Interrupts, unusual derivatives, your own kernels, initial values."""
 
 import enum
 import functools

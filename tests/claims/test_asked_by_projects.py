@@ -1,4 +1,4 @@
-"""Memory without new shapes, deleted arrays, threads of callbacks, settings, and what fusion recomputes."""
+"""Memory without new shapes, deleted arrays, threads of callbacks."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Questions that users asked of JAX and its neighbours: dispatch by type, defaults, windows, padding, powers."""
+"""Dispatch by type, defaults, windows, padding, powers."""
 
 import dataclasses
 import functools

@@ -1,4 +1,4 @@
-"""Questions from projects built on JAX: keys that compare hashes, loop bounds from NumPy, reductions, imports, int4."""
+"""Keys that compare hashes, loop bounds from NumPy, imports, int4."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a jitted call gives back, and when."""
+"""Results, and waiting for them."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""What users of libraries built on JAX run into: rebuilt objects, copied functions, exports on other devices."""
+"""Libraries built on JAX: rebuilt objects, copied functions, exports."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Arrays of NumPy that a first call refuses and a later one misreads."""
+"""Big-endian and masked arrays of NumPy."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""What hits the cache, what traces again, and what only compiles again."""
+"""The cache: what hits, what traces again, what only compiles again."""
 
 import inspect
 import random

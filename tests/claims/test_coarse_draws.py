@@ -1,4 +1,4 @@
-"""Draws in bfloat16, and matrices of which JAX reads both triangles."""
+"""Draws in bfloat16, and matrices of which both triangles are read."""
 
 import jax
 import jax.numpy as jnp

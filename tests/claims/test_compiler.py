@@ -1,4 +1,4 @@
-"""What becomes of a program on its way from jaxpr to StableHLO to optimized HLO."""
+"""From jaxpr to StableHLO to optimized HLO."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Options of XLA: for one function, for the process, and tags of operations."""
+"""Options of XLA: for one function, for the process, tags."""
 
 import os
 import subprocess

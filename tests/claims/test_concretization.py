@@ -1,4 +1,4 @@
-"""Errors of code that needs a value while there is only a tracer."""
+"""Errors of code that needs a value where there is a tracer."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Settings: which are part of the key, and what each one does."""
+"""Settings: which are in the key, and what each one does."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""cond, switch, while_loop, fori_loop, scan, and Python loops, which are unrolled."""
+"""cond, switch, while_loop, fori_loop, scan, and Python loops."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""What is carried from one process to another: the persistent cache, compiled functions and exports."""
+"""From process to process: persistent cache, compiled functions, exports."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Several devices: one process of its own with four CPU devices gathers the facts, each test reads one."""
+"""Several devices."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Memory of a call, devices, shardings and several processes: facts that the how-to pages build on."""
+"""Memory of a call, devices, shardings, several processes."""
 
 import json
 import os

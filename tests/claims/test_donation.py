@@ -1,4 +1,4 @@
-"""Donation: what happens to the donated array, and when nothing happens."""
+"""Donation: what happens to the array, and when nothing happens."""
 
 import warnings
 

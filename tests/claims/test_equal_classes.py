@@ -1,4 +1,4 @@
-"""Two classes that `register_dataclass` registers, whose trees JAX cannot tell apart."""
+"""Two registered dataclasses that JAX cannot tell apart."""
 
 import dataclasses
 

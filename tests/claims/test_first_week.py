@@ -1,4 +1,4 @@
-"""Claims about questions of the first weeks: JSON, tables, a cache of another dtype, and layers that alternate."""
+"""JSON, tables, a cache of another dtype, layers that alternate."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Questions from people's threads: work before a cond, objects built while tracing, attributes of arrays, draws under vmap."""
+"""Work before a cond, objects built while tracing, draws under vmap."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a user of PyTorch looks for: no_grad, detach, hooks; conditions for each row, and updates in place."""
+"""Coming from PyTorch: no_grad, detach, hooks, updates in place."""
 
 import jax
 import jax.numpy as jnp

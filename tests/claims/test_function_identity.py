@@ -1,4 +1,4 @@
-"""Which functions share a cache entry: the key compares function objects, never their text."""
+"""Which functions share a cache entry."""
 
 import dataclasses
 import functools

@@ -1,4 +1,4 @@
-"""Text generation with a cache, a sampler and a draft; and groups without an element."""
+"""Text generation, and groups without an element."""
 
 import jax
 import jax.numpy as jnp

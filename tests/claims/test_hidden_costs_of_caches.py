@@ -1,4 +1,4 @@
-"""What a cache keeps that you no longer see: names of scopes on disk, and globals outside jit."""
+"""What caches keep: names of scopes on disk, globals outside jit."""
 
 import jax
 import jax.numpy as jnp

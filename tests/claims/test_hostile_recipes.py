@@ -1,4 +1,4 @@
-"""Where a recipe of the guide meets data or functions that its example doesn't have."""
+"""Recipes with other data or functions than their example has."""
 
 import io
 import pickle

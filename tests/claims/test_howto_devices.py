@@ -1,4 +1,4 @@
-"""Devices, threads and processes: children of their own gather the facts, each test reads one."""
+"""Devices, threads and processes in practice."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""What the how-to pages on tracer errors, changing shapes, rounding, debugging and random keys rest on."""
+"""Tracer errors, sizes, rounding, debugging and keys in practice."""
 
 import contextlib
 import io

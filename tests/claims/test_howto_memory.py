@@ -1,4 +1,4 @@
-"""Memory, captured constants, testing, compiling ahead of time and callbacks: what the how-to pages say of them."""
+"""Memory, constants, tests and callbacks in practice."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""Questions from other fields: Fourier transforms of split arrays, sums of sparse arrays in a loop, lost NaN."""
+"""Fourier transforms of split arrays, sparse sums, lost NaN."""
 
 import json
 

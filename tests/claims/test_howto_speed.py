@@ -1,4 +1,4 @@
-"""What makes calls slow: compiling again, compiling long, compiling at every start."""
+"""Slow calls: recompiles, long compiles, compiles at each start."""
 
 import functools
 import json

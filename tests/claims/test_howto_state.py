@@ -1,4 +1,4 @@
-"""Prints that do not come, values that are not seen, tracers that stay, and objects as arguments."""
+"""Prints, stale values, leaked tracers, objects as arguments."""
 
 import functools
 import gc

@@ -1,4 +1,4 @@
-"""What the trace records: the jaxpr, how to read it, and what is not in it."""
+"""Jaxprs: what they record, how to read them, what is not in them."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Claims about code that JAX can't see into and the numerics around it: kernels, primitives, solvers, Bessel functions."""
+"""Kernels, primitives, solvers, Bessel functions."""
 
 import contextvars
 import functools

@@ -1,4 +1,4 @@
-"""When JAX copies the array of NumPy that it is given."""
+"""When JAX copies the NumPy array that it is given."""
 
 import jax
 import jax.numpy as jnp

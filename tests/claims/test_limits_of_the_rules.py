@@ -1,4 +1,4 @@
-"""Where a general rule stops: cases that a reader of the short rule would not expect."""
+"""Where general rules stop."""
 
 import functools
 import inspect

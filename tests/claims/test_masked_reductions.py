@@ -1,4 +1,4 @@
-"""Claims about reductions of padded rows: softmax, maximum and argmax with a mask."""
+"""Softmax, maximum and argmax of padded rows."""
 
 import jax
 import jax.numpy as jnp

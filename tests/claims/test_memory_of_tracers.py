@@ -1,4 +1,4 @@
-"""What a traced array cannot tell: the memory, the devices and the state of a result that does not exist yet."""
+"""What a traced array cannot tell: memory, devices, state."""
 
 import jax
 import jax.numpy as jnp

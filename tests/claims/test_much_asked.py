@@ -1,4 +1,4 @@
-"""Repeated eigenvalues, flags in a carry and differences of pairs: what users ask again and again."""
+"""Repeated eigenvalues, flags in a carry, differences of pairs."""
 
 import jax
 import jax.numpy as jnp

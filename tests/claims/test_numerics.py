@@ -1,4 +1,4 @@
-"""Numbers that differ from NumPy's or from those without jit, and the dtypes behind them."""
+"""Numbers that differ from NumPy's, or from those without jit."""
 
 import jax
 import jax.numpy as jnp

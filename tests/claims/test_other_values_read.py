@@ -1,4 +1,4 @@
-"""Where a function silently gets another value than the one its caller passed, or than jit had read."""
+"""Functions that silently get another value."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Dataclasses that are registered by decoration, and objects behind methods."""
+"""Registered dataclasses, and objects behind methods."""
 
 import dataclasses
 

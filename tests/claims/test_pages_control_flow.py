@@ -1,4 +1,4 @@
-"""What the compiler makes of loops, and how often their bodies are traced."""
+"""What the compiler makes of loops, and traces of their bodies."""
 
 import jax
 import jax.numpy as jnp

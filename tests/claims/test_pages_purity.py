@@ -1,4 +1,4 @@
-"""Printing in order, from inside a jitted function."""
+"""Printing in order from a jitted function."""
 
 import jax
 import pytest

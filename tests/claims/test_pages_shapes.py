@@ -1,4 +1,4 @@
-"""A window with a traced start, and where it ends up at the border."""
+"""Windows with a traced start."""
 
 import jax
 import jax.numpy as jnp

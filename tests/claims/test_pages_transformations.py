@@ -1,4 +1,4 @@
-"""What a gradient of a jitted function is made of, and what a gradient takes from `where`."""
+"""Gradients of jitted functions, and of where."""
 
 import jax
 import jax.numpy as jnp

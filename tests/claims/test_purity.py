@@ -1,4 +1,4 @@
-"""Side effects and outside state: what happens once per trace, and what is frozen by it."""
+"""Side effects and outside state."""
 
 import random
 

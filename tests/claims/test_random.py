@@ -1,4 +1,4 @@
-"""Randomness without hidden state."""
+"""Random keys."""
 
 import jax
 import jax.numpy as jnp

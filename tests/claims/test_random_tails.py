@@ -1,4 +1,4 @@
-"""Draws whose distribution is wrong: of half precision, far in a tail, and of large rates."""
+"""Draws whose distribution is wrong."""
 
 import jax
 import jax.numpy as jnp

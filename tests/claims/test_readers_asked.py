@@ -1,4 +1,4 @@
-"""What readers of the site asked and did not find: saved executables, starts, digits and indices."""
+"""Saved executables, starts, digits, indices."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""Constants that become tracers, counts, dates, hashes, fits and Fourier transforms: what readers asked for."""
+"""Constants that become tracers, counts, dates, fits, Fourier transforms."""
 
 from functools import partial
 

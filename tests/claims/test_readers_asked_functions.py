@@ -1,4 +1,4 @@
-"""Functions of JAX with static arguments of their own, deleting at an index, names, and results: what readers asked."""
+"""Static arguments of JAX's own functions, deleting, results, names."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Updates under a batched condition, recursion, static integers and batches in loops: what readers asked for."""
+"""Updates under a batched condition, recursion, batches in loops."""
 
 import re
 from functools import partial

@@ -1,4 +1,4 @@
-"""What people meet in real work: memory of loops, structure of shardings, exact sizes of exports, types of gradients."""
+"""Memory of loops, structure of shardings, exports, types of gradients."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The forms of `.at[]`: methods, indices, modes and promises."""
+"""The forms of .at[]: methods, indices, modes, promises."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""The reference pages on caches, parameters, stages and the cost of a call."""
+"""Cache keys, parameters, stages, the cost of a call."""
 
 import functools
 import inspect

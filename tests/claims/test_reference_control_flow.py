@@ -1,4 +1,4 @@
-"""Branches and loops side by side: what the reference says beyond the lessons."""
+"""Branches and loops side by side."""
 
 import jax
 import jax.numpy as jnp

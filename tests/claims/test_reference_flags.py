@@ -1,4 +1,4 @@
-"""Flags and environment variables: how they are set, and what each one does to a function."""
+"""Flags and environment variables."""
 
 import os
 import subprocess

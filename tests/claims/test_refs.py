@@ -1,4 +1,4 @@
-"""Mutable arrays, `jax.new_ref`: what they change, what they refuse, and when a change copies."""
+"""Mutable arrays: jax.new_ref."""
 
 import jax
 import jax.numpy as jnp

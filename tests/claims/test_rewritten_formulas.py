@@ -1,4 +1,4 @@
-"""Formulas that XLA writes in another way, and functions that are not as exact as NumPy's."""
+"""Formulas that XLA rewrites, and functions less exact than NumPy's."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""What JAX doesn't check: dtypes of rules, holomorphic functions, keys on their way, memory of new arrays."""
+"""What JAX doesn't check: custom rules, holomorphic functions, keys."""
 
 import jax
 import jax.numpy as jnp

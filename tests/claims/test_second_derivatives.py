@@ -1,4 +1,4 @@
-"""Second derivatives: the memory of a Hessian, of its rows in chunks, and of its product with a vector."""
+"""Second derivatives and their memory."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""What a server meets: exports of weights and caches, results that are asked for without waiting, and late state."""
+"""Servers: exported weights, results without waiting, late state."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Static shapes, and the ways to live with them: masks, padding, buckets, size=."""
+"""Static shapes: masks, padding, buckets, size=."""
 
 import functools
 

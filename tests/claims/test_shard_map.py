@@ -1,4 +1,4 @@
-"""What `shard_map` takes and returns: specs of results and of pytrees."""
+"""shard_map: specs of results and of pytrees."""
 
 import json
 

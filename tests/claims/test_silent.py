@@ -1,4 +1,4 @@
-"""What goes wrong without an exception, and often without a warning."""
+"""What goes wrong without an exception."""
 
 import jax
 import jax.numpy as jnp

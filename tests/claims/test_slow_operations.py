@@ -1,4 +1,4 @@
-"""What XLA leaves as it is written, so that the form you write decides how fast it runs."""
+"""Operations that XLA leaves as they are written."""
 
 import re
 

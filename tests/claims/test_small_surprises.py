@@ -1,4 +1,4 @@
-"""Functions that do a little less, or a little else, than they seem to."""
+"""Functions that do a little less, or else, than they seem to."""
 
 import jax
 import jax.numpy as jnp

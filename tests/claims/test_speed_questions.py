@@ -1,4 +1,4 @@
-"""What people ask about slow and repeated compiles: logs, buckets, pieces, and where a captured array lies."""
+"""Logs of compiles, buckets, pieces, where captured arrays lie."""
 
 import logging
 

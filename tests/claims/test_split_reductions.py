@@ -1,4 +1,4 @@
-"""What goes wrong without an error where an array is split over several devices: extrema and convolutions."""
+"""Extrema and convolutions of arrays that are split over devices."""
 
 import json
 

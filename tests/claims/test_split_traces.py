@@ -1,4 +1,4 @@
-"""Whether the split of an array over devices is part of a trace."""
+"""Whether the split of an array is part of a trace."""
 
 import json
 

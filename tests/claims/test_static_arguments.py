@@ -1,4 +1,4 @@
-"""Static arguments: values that Python sees while tracing, and that the cache is keyed on."""
+"""Static arguments: values that the cache is keyed on."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""What happens while jit traces: which values the body sees, and how often it runs."""
+"""Tracing: which values the body sees, and how often it runs."""
 
 import jax
 import jax.numpy as jnp

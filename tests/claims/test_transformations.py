@@ -1,4 +1,4 @@
-"""jit together with grad, jvp, vmap, pmap and the loop primitives: who traces, and on what."""
+"""jit with grad, jvp, vmap, pmap and the loop primitives."""
 
 import jax
 import jax.numpy as jnp

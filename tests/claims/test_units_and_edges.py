@@ -1,4 +1,4 @@
-"""Units, byte orders and steps: what JAX accepts without a word, or refuses, at the edges of what it computes."""
+"""Units, byte orders and steps that JAX accepts or refuses."""
 
 import jax
 import jax.numpy as jnp

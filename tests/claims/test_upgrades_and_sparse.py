@@ -1,4 +1,4 @@
-"""What an upgrade takes away, and what slow or large operations cost: convolutions, sparse products, Bessel functions."""
+"""After an upgrade; convolutions, sparse products, Bessel functions."""
 
 import importlib
 import sys

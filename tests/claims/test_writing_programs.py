@@ -1,4 +1,4 @@
-"""Training loops, callbacks, keys and tests: facts that the how-to pages about writing programs state."""
+"""Training loops, callbacks, keys and tests."""
 
 import jax
 import jax.numpy as jnp

@@ -123,10 +123,16 @@ def topic_of(path: Path) -> str:
     """Return the topic of a file of claims.
 
     Example:
-        >>> topic_of(Path("test_pages_control_flow.py"))
+        >>> topic_of(Path("test_control_flow.py"))
         'control flow'
     """
-    return path.stem.removeprefix("test_").removeprefix("pages_").replace("_", " ")
+    return path.stem.removeprefix("test_").replace("_", " ")
+
+
+def title_of(path: Path) -> str:
+    """Return what a file of claims is about: the first line of its docstring, or else its topic."""
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or topic_of(path).capitalize()
+    return docstring.partition("\n")[0].rstrip(".")
 
 
 def _markers(function: ast.FunctionDef) -> dict[str, list[str]]:

@@ -21,26 +21,6 @@ from .recording import MARKS, WORDS
 _TUTORIALS = "about/five-tutorials"
 PROOF = "claim-proof"  # what the page of all claims leaves to the pages of the topics
 USUAL = "claim-usual"  # and there too: that a claim holds on each release, which goes without saying
-# Topics whose file name makes no title.
-TOPICS = {
-    "apis gone": "APIs that are gone",
-    "silent": "No error at all",
-    "pytrees": "Arguments with structure",
-    "async and results": "Results, and waiting for them",
-    "jaxpr": "Jaxprs",
-    "in place": "Updates in place",
-    "howto devices": "Devices in practice",
-    "howto errors": "Errors in practice",
-    "howto memory": "Memory in practice",
-    "howto speed": "Speed in practice",
-    "howto state": "State in practice",
-    "reference at forms": "Every form of .at[]",
-    "reference caches": "Cache keys",
-    "reference control flow": "Control flow in detail",
-    "reference flags": "Flags",
-    "older code": "Code for older JAX",
-    "tpu compiler": "What the TPU compiler makes of it",
-}
 
 
 class claim_links(nodes.General, nodes.Element):  # noqa: N801 -- docutils names nodes in lower case
@@ -121,7 +101,8 @@ class ClaimsTable(ClaimsDirective):
         opening = _raw(
             f'<div class="claims-ledger" data-releases="{releases}" data-devices="{devices}"></div>'
         )
-        return [self._releases(), opening, *(self._topic(topic, topics[topic]) for topic in sorted(topics))]
+        sections = map(self._topic, topics.values())
+        return [self._releases(), opening, *sorted(sections, key=lambda one: one[0].astext().casefold())]
 
     def _releases(self) -> nodes.table:
         recorded, rows = self.domain.recording, []
@@ -134,11 +115,11 @@ class ClaimsTable(ClaimsDirective):
         head = ["JAX", "Python", "NumPy", "Devices", *map(_verdict, WORDS)]
         return _table(head, rows, [1] * len(head))
 
-    def _topic(self, topic: str, claims: list[experiments.Claim]) -> nodes.section:
-        topical = section(TOPICS.get(topic, topic.capitalize()), anchor(topic))
-        for path in sorted({claim.path for claim in claims}):
-            shared = self._fold(f"What the experiments in {path.name} share", experiments.shared_code(path))
-            topical += nodes.container("", *shared, classes=[PROOF])
+    def _topic(self, claims: list[experiments.Claim]) -> nodes.section:
+        path = claims[0].path
+        topical = section(experiments.title_of(path), anchor(claims[0].topic))
+        shared = self._fold(f"What the experiments in {path.name} share", experiments.shared_code(path))
+        topical += nodes.container("", *shared, classes=[PROOF])
         for claim in claims:
             topical += self._claim(claim)
         return topical
