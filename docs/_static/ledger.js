@@ -48,7 +48,7 @@
   ledger.append(form);
 
   function fits(row) {
-    const verdicts = row.dataset.verdicts;
+    const verdicts = row.dataset.verdicts ?? "+".repeat(releases.length);
     const there = row.dataset.devices ?? "+".repeat(devices.length);
     const place = release.value.replace("on-", "");
     const seen = place === "" ? verdicts : (place === release.value ? verdicts : there)[Number(place)] || "";

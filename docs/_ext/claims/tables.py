@@ -139,9 +139,11 @@ class ClaimsTable(ClaimsDirective):
         elsewhere = {one: short for one, (short, _) in recorded.elsewhere.get(claim.id, {}).items()}
         usual = [USUAL] if {*row, *elsewhere.values()} == {"+"} and not claim.rests_on else []
         there = "".join(elsewhere.get(one, " ") for one in recorded.devices)
-        devices = f' data-devices="{there}"' if there.strip("+") else ""  # without it: it holds on all
+        # Without one of them: it holds on all.
+        verdicts = f' data-verdicts="{row}"' if not row or row.strip("+") else ""
+        devices = f' data-devices="{there}"' if there.strip("+") else ""
         return [
-            _raw(f'<div class="claim-row" id="claim-{claim.id}" data-verdicts="{row}"{devices}>'),
+            _raw(f'<div class="claim-row" id="claim-{claim.id}"{verdicts}{devices}>'),
             paragraph(inline(claim.sentence), "claim-sentence"),
             paragraph([nodes.Text(said)], "claim-seen", *usual),
             nodes.container(
