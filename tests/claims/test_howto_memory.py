@@ -368,7 +368,7 @@ def test_symbolic_export_compiles_each_size(counted):
 @pytest.mark.claim(
     "open-length-cannot-decide-a-branch",
     "A Python `if` on a symbolic length compared by `<` or `>` raises `InconclusiveDimensionOperation`, unless a "
-    "constraint decides it.",
+    "constraint decides it, or that a length is at least 1.",
 )
 def test_open_length_cannot_decide_a_branch():
     f = jax.jit(lambda x: x if x.shape[0] > 5 else -x)
@@ -376,6 +376,7 @@ def test_open_length_cannot_decide_a_branch():
         export.export(f)(floats(*export.symbolic_shape("n")))
     assert type(caught.value).__name__ == "InconclusiveDimensionOperation"
     export.export(f)(floats(*export.symbolic_shape("n", constraints=["n >= 6"])))
+    export.export(jax.jit(lambda x: x if x.shape[0] > 0 else -x))(floats(*export.symbolic_shape("n")))
 
 
 @pytest.mark.claim(
