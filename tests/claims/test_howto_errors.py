@@ -323,7 +323,7 @@ def test_x64_block_inside_jit():
 
 @pytest.mark.claim(
     "float64-array-outside-falls-back",
-    "A float64 array that leaves the 64-bit block becomes float32 in arithmetic with a number, with a "
+    "A float64 array that leaves the 64-bit block becomes float32 in a sum with a number, with a "
     "`UserWarning` the first time and silently afterwards; `jnp.sin` leaves it float64.",
 )
 def test_float64_array_outside_falls_back():
