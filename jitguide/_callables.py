@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import jax
 import jax.stages
 
-from jitguide._jax import NO_OPTIONS, jit_options
+from jitguide._jax import NO_OPTIONS, jit_options, otherwise
 from jitguide._text import show
 
 # Where libraries keep the jitted function inside their own: `flax.nnx.jit`, `equinox.filter_jit`.
@@ -189,12 +189,10 @@ def layers(fn: Any) -> Iterator[Any]:
         fn = inner
 
 
+@otherwise([])
 def parameters_of(fn: Any) -> list[inspect.Parameter]:
     """Return the parameters of a function; none for the few callables of C that do not tell."""
-    try:
-        return list(inspect.signature(fn).parameters.values())
-    except (TypeError, ValueError):
-        return []
+    return list(inspect.signature(fn).parameters.values())
 
 
 def argument_name(parameters: list[inspect.Parameter], number: int) -> str:

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 def otherwise(default: T) -> Callable[[Callable[P, R]], Callable[P, R | T]]:
-    """Make a function return `default` where what it reads is missing, or has another form than expected."""
+    """Make a function return `default` where it raises: what it reads is missing, or has another form than expected."""
 
     def decorate(read: Callable[P, R]) -> Callable[P, R | T]:
         @functools.wraps(read)

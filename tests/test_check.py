@@ -698,6 +698,35 @@ def act_write(x):
     return x
 
 
+def act_read_text(x):
+    return x * len(Path(os.devnull).read_text() + "1")
+
+
+def act_load_a_table(x):
+    return x * (1 + np.loadtxt([f"{1}"]))
+
+
+def remember_as(kept, x):
+    kept.append(x)
+    return x
+
+
+REMEMBER = functools.partial(remember_as, KEPT)
+
+
+def act_by_a_partial(x):
+    return REMEMBER(x)
+
+
+COUNTED = jax.jit(remember)
+COUNTED.calls = 0
+
+
+def act_on_an_attribute_of_a_jitted_function(x):
+    COUNTED.calls += 1
+    return x
+
+
 def act_append_to_a_default(x, kept=[]):  # noqa: B006 -- the fault that is looked for
     kept.append(x * 2)
     return x
@@ -711,6 +740,11 @@ def act_on_a_default(x, *, shapes={}):  # noqa: B006 -- the fault that is looked
 IMPURE = {
     act_append_to_a_default: "stores a tracer in `kept`",
     act_on_a_default: "changes `shapes[1]`",
+    act_read_text: "`pathlib.read_text` at test_check.py:",
+    act_load_a_table: "`numpy.loadtxt` at test_check.py:",
+    act_by_a_partial: "stores a tracer in `kept`",
+    functools.partial(remember_as, KEPT): "stores a tracer in `kept`",
+    act_on_an_attribute_of_a_jitted_function: "changes `COUNTED.calls`",
     act_next: "changes `TICKETS`",
     act_count_up: "changes `COUNTER`",
     act_by_a_helper: "stores a tracer in `KEPT`",
@@ -753,7 +787,7 @@ def test_many_impure_acts_are_counted():
     assert " and 1 more: that runs while JAX traces" in only(jax.jit(draw), ones(3)).sentence
 
 
-@pytest.mark.parametrize("fn", IMPURE, ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize("fn", IMPURE, ids=lambda fn: getattr(fn, "__name__", "a partial"))
 def test_an_impure_body_is_found(fn):
     jitted = jax.jit(fn)
     jitted(ones(3))  # also where its trace is cached
@@ -979,6 +1013,8 @@ def test_integers_that_do_not_fit_the_dtype_in_jax_are_found():
     )
     assert int(total(times, 0)) != times["t"].sum()
     assert check(total, {"t": np.array([5])}, np.int64(5), run=False).kinds == ()
+    static = jax.jit(total.__wrapped__, static_argnames="_offset")
+    assert check(static, {"t": np.array([5])}, np.int64(2**40), run=False).kinds == ()
     with jax.enable_x64(True):
         assert check(total, times, np.int64(5), run=False).kinds == ()
 

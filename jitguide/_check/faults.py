@@ -19,7 +19,7 @@ from jitguide._timing.equality import apart
 from jitguide._timing.rounding import Rounding, wide
 
 _ACTS = 4  # that are named
-_TO_THE_WORLD = "Pass times, random numbers and settings as arguments, return what changes, and print with `jax.debug.print`."
+_TO_THE_WORLD = "Pass times, random numbers, settings and what files contain as arguments, return what changes, and print with `jax.debug.print`."
 _TO_A_CACHE = "Return what changes. A cache that is filled once, without a tracer, does no harm."
 _TOLERANCE = 1e-3  # relative: what rounding alone may change
 TRUNCATED = r"Explicitly requested dtype (\w+) .* truncated to dtype (\w+)"  # a warning of JAX

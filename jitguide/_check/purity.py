@@ -17,12 +17,13 @@ T = TypeVar("T")
 _ENVIRONMENTS = [getattr(os, name) for name in ("environ", "environb") if hasattr(os, name)]
 _SHARED = vars(random)["random"].__self__  # the generator that the functions of `random` share
 _LOGGED = ("debug", "info", "warning", "error", "exception", "critical", "log")
+_FILES = ("read_text", "read_bytes", "write_text", "write_bytes")
 _CLOCKS = {v for name, v in vars(time).items() if name.startswith(("time", "perf", "mono", "process_t"))}
 # Functions that change the world outside or read it, by the package of their module; all of them are written in Python.
 _EFFECTS = {
     "logging": _LOGGED,
-    "pathlib": ("write_text", "write_bytes", "open", "unlink", "mkdir", "touch", "rename"),
-    "numpy": ("save", "savez", "savez_compressed", "savetxt"),
+    "pathlib": (*_FILES, "open", "unlink", "mkdir", "touch", "rename"),
+    "numpy": ("load", "loadtxt", "genfromtxt", "save", "savez", "savez_compressed", "savetxt"),
     "jax": ("update",),  # of `jax.config`
     "os": ("getenv", "getenvb", "makedirs"),
 }
@@ -65,16 +66,16 @@ def _change(state: str) -> str:
 def _act(frame: Any, event: str, value: Any) -> str:
     if event == "call":
         return _python_act(frame) if frame.f_back is not None else ""
-    owner, name = getattr(value, "__self__", None), getattr(value, "__name__", "")
+    own, name = getattr(value, "__self__", None), getattr(value, "__name__", "")
     if value in (print, input, open, os.urandom):
         return str(name)
-    if name == "write" and owner in (sys.stdout, sys.stderr):
+    if name == "write" and own in (sys.stdout, sys.stderr):
         return "write"
     if inspect.isbuiltin(value) and value in _CLOCKS:
         return f"time.{name}"
-    if isinstance(owner, type) and issubclass(owner, date) and name in ("now", "today", "utcnow"):
-        return f"{owner.__name__}.{name}"
-    return f"random.{name}" if owner is _SHARED else ""
+    if isinstance(own, type) and issubclass(own, date) and name in ("now", "today", "utcnow"):
+        return f"{own.__name__}.{name}"
+    return f"random.{name}" if own is _SHARED else ""
 
 
 def _python_act(frame: Any) -> str:

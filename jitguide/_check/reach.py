@@ -15,9 +15,9 @@ import numpy as np
 from jax import tree
 from jax.tree_util import keystr
 
-from jitguide._callables import parameters_of
+from jitguide._callables import layers, parameters_of
 from jitguide._files import owner
-from jitguide._jax import has_tracer, is_tracer
+from jitguide._jax import has_tracer, is_tracer, otherwise
 
 LEAK = "a tracer"  # how the state of what holds one begins
 _DEPTH = 3  # of functions that call each other, and of objects in objects
@@ -26,8 +26,14 @@ _LARGE = 2**16  # bytes or entries: of a larger array or list, no copy is kept
 
 
 def captured(fn: Callable[..., Any]) -> dict[str, Any]:
-    """Return what a function takes from around it, and its defaults, by name; methods and callable objects take `self`."""
+    """Return what a function takes from around it, what is bound to it, and its defaults, by name.
+
+    Methods and callable objects take `self`.
+    """
     inner = inspect.unwrap(fn)
+    if isinstance(inner, functools.partial):
+        bound = zip((p.name for p in parameters_of(inner.func)), inner.args, strict=False)
+        return captured(inner.func) | dict(bound) | inner.keywords
     own = {"self": inner.__self__} if inspect.ismethod(inner) else {}
     if _holds(inner) and inspect.ismethod(call := inner.__call__):
         own, inner = {"self": inner}, call
@@ -40,15 +46,11 @@ def captured(fn: Callable[..., Any]) -> dict[str, Any]:
 
 
 def names(fn: Callable[..., Any]) -> dict[int, str]:
-    """Return the name of each array that a function captured, by its id: inside trees, partials and objects, too."""
-    inner, found = inspect.unwrap(fn), captured(fn)
-    if isinstance(inner, functools.partial):
-        given = zip((p.name for p in parameters_of(inner.func)), inner.args, strict=False)
-        found |= captured(inner.func) | inner.keywords | dict(given)
+    """Return the name of each array that a function captured, by its id: inside trees and objects, too."""
     named: dict[int, str] = {}
-    for name, value in found.items():
-        for place, one in [(name, value), *_safely([], _inside, name, value)]:
-            for path, leaf in _safely([], tree.leaves_with_path, one):
+    for name, value in captured(fn).items():
+        for place, one in [(name, value), *_inside(name, value)]:
+            for path, leaf in otherwise([])(tree.leaves_with_path)(one):
                 named.setdefault(id(leaf), f"{place}{keystr(path)}")
     return named
 
@@ -57,9 +59,9 @@ def within_reach(fn: Callable[..., Any], depth: int = _DEPTH) -> dict[str, Any]:
     """Return what a function and your functions that it calls take from around them."""
     found = captured(fn)
     for value in list(found.values()) if depth else ():
-        inner = _safely(None, inspect.unwrap, value) if callable(value) else value
-        if type(inner) is FunctionType and _is_yours(inner):
-            found = within_reach(inner, depth - 1) | found
+        if any(type(one) is FunctionType and _is_yours(one) for one in _layers(value)):
+            inside = within_reach(value, depth - 1)
+            found = {name: one for name, one in inside.items() if one is not value} | found
     return found
 
 
@@ -69,21 +71,19 @@ def states(values: dict[str, Any]) -> dict[str, str]:
     seen: set[int] = set()
     level = dict(values)
     for _ in range(_DEPTH + 1):
-        found |= {name: _safely("", _state, value) for name, value in level.items()}
+        found |= {name: _state(value) for name, value in level.items()}
         seen |= set(map(id, level.values()))
-        inside = (one for name, value in level.items() for one in _safely((), _inside, name, value))
+        inside = (one for name, value in level.items() for one in _inside(name, value))
         new = (one for one in inside if id(one[1]) not in seen or _is_plain(one[1]))
         level = dict(islice(new, max(0, _MOST - len(found))))
     return found | {"np.random": repr(np.random.get_state())}  # noqa: NPY002 -- the user's, and not used
 
 
+@otherwise([])  # a few callables of C have no signature
 def changed(fn: Callable[..., Any], given: Any, left: Any) -> list[str]:
     """Return the names of arguments whose containers differ: as given, and as a plain call of `fn` left them."""
-    try:
-        signature = inspect.signature(fn)
-        before, after = (signature.bind(*args, **kwargs).arguments for args, kwargs in (given, left))
-    except (TypeError, ValueError):
-        return []
+    signature = inspect.signature(fn)
+    before, after = (signature.bind(*args, **kwargs).arguments for args, kwargs in (given, left))
     pairs = {name: (tree.flatten(value), tree.flatten(after[name])) for name, value in before.items()}
     return [
         name
@@ -92,14 +92,12 @@ def changed(fn: Callable[..., Any], given: Any, left: Any) -> list[str]:
     ]
 
 
-def _safely(otherwise: Any, ask: Callable[..., Any], *of: Any) -> Any:
-    """Return what `ask` returns; `otherwise` if an object of yours, such as a proxy, raises when it is looked at."""
-    try:
-        return ask(*of)
-    except Exception:
-        return otherwise
+@otherwise([])
+def _layers(value: Any) -> list[Any]:
+    return list(layers(value)) if callable(value) and not inspect.isclass(value) else []
 
 
+@otherwise([])  # an object of yours, such as a proxy, may raise when it is looked at
 def _inside(name: str, value: Any) -> list[tuple[str, Any]]:
     """Return what is inside a dict, or inside an object, a function, a class or a module of yours."""
     if isinstance(value, dict):
@@ -112,7 +110,7 @@ def _inside(name: str, value: Any) -> list[tuple[str, Any]]:
         }
         attributes = _own_attributes(kind) | vars(value)
         return [(f"{name}.{key}", a) for key, a in attributes.items() if key not in cached or is_tracer(a)]
-    if _is_yours(value):
+    if _is_yours(inspect.unwrap(value) if callable(value) else value):
         return [(f"{name}.{key}", one) for key, one in _own_attributes(value).items()]
     return []
 
@@ -143,6 +141,7 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, int | float | str)
 
 
+@otherwise("")
 def _state(value: Any) -> str:
     if is_tracer(value):
         return f"{LEAK} {id(value)}"  # one that another function left is not this one's

@@ -10,9 +10,11 @@ import jax
 import numpy as np
 
 from jitguide import _jaxprs
+from jitguide._callables import parameters_of, static_names
 from jitguide._check import jaxpr_scan, reach
 from jitguide._check.findings import WORTH_BYTES, Finding, finding, named
 from jitguide._display import duration, significant, size
+from jitguide._jax import otherwise
 from jitguide._text import place, show
 from jitguide._timing.phases import Phases
 from jitguide._watch.reasons import COMPILE, TRACE, Reason
@@ -103,15 +105,17 @@ def numbers(signature: Signature) -> Iterator[Finding]:
 
 
 def cut_integers(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[Finding]:
-    """Find integers of NumPy that are other numbers in JAX, because their dtype there has 32 bits."""
-    for name, argument in inspect.signature(fn).bind(*args, **kwargs).arguments.items():
-        for path, value in jax.tree_util.tree_leaves_with_path(argument):
-            given = np.asarray(value) if isinstance(value, np.ndarray | np.integer) else np.empty(0)
-            small = jax.dtypes.canonicalize_dtype(given.dtype)
-            if given.dtype.kind in "iu" and (given != given.astype(small)).any():
+    """Find traced integers of NumPy that are other numbers in JAX, because their dtype there has 32 bits."""
+    static = static_names(fn, parameters_of(fn))
+    given = inspect.signature(fn).bind(*args, **kwargs).arguments
+    for name in (name for name in given if name not in static):
+        for path, value in jax.tree_util.tree_leaves_with_path(given[name]):
+            array = np.asarray(value) if isinstance(value, np.ndarray | np.integer) else np.empty(0)
+            small = jax.dtypes.canonicalize_dtype(array.dtype)
+            if array.dtype.kind in "iu" and (array != array.astype(small)).any():
                 yield finding(
                     "truncated dtype",
-                    f"`{name}{jax.tree_util.keystr(path)}` is {given.dtype} and becomes {small}, which is too "
+                    f"`{name}{jax.tree_util.keystr(path)}` is {array.dtype} and becomes {small}, which is too "
                     "small for its numbers: they silently become others.",
                     "Subtract an offset or divide in NumPy, or set `jax_enable_x64`.",
                 )
@@ -122,12 +126,9 @@ def can_be_traced(signature: Signature) -> bool:
     return all(is_hashable(a.value) for a in signature.arguments.values() if a.static)
 
 
+@otherwise(False)
 def is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except Exception:
-        return False
-    return True
+    return isinstance(hash(value), int)
 
 
 def carries(signature: Signature, traced: Any) -> Iterator[Finding]:

@@ -165,13 +165,11 @@ def _backend() -> dict[str, Any]:
     return first | {"device_count": len(devices), "device_memory": memory_limit(devices[0])}
 
 
+@_jax.otherwise(None)  # optional in every backend, and not all agree on how to refuse
 def memory_limit(device: Any) -> int | None:
     """Return the bytes that JAX may use on `device`, or None where the backend does not say."""
-    try:
-        stats = device.memory_stats()
-    except Exception:  # optional in every backend, and not all agree on how to refuse
-        return None
-    return (stats or {}).get("bytes_limit")
+    limit: int | None = device.memory_stats().get("bytes_limit")
+    return limit
 
 
 def _changed_options() -> list[tuple[str, str]]:

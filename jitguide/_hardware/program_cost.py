@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 
-from jitguide._jax import has_loop, library_calls, nbytes
+from jitguide._jax import has_loop, library_calls, nbytes, otherwise
 
 # Below this many calls that do nothing, the cost of the call is a good part of the time.
 _FEW_CALLS = 20
@@ -34,12 +34,10 @@ def only_device(compiled: Any) -> Any:
     return next(iter(devices), None)
 
 
+@otherwise([])  # what a user's class raises when it is made with other things than arrays
 def _input_shardings(compiled: Any) -> list[Any]:
     """Return the sharding of each argument, None for one that is not used; nothing if a class cannot hold shardings."""
-    try:
-        return list(compiled.in_tree.flatten_up_to(compiled.input_shardings))
-    except Exception:  # what a user's class raises when it is made with other things than arrays
-        return []
+    return list(compiled.in_tree.flatten_up_to(compiled.input_shardings))
 
 
 def leaves(lowered: Any, compiled: Any) -> tuple[list[Any], list[Any]]:

@@ -156,11 +156,10 @@ class Comparison(Displayed, AsData):
     clocks: tuple[int, ...] = ()
 
     def __getitem__(self, name: str) -> Timing:
-        for timing in self.timings:
-            if timing.name == name:
-                return timing
-        known = ", ".join(repr(timing.name) for timing in self.timings)
-        raise KeyError(f"There is no variant called {name!r}. Use one of {known}.")
+        named = {timing.name: timing for timing in self.timings}
+        if name not in named:
+            raise KeyError(f"There is no variant called {name!r}. Use one of {', '.join(map(repr, named))}.")
+        return named[name]
 
     def speedup(self, name: str, over: str | None = None) -> Ratio:
         """Return the speedup of a variant over the baseline, with a 95 % interval.

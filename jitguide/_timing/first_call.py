@@ -12,7 +12,7 @@ from jitguide import _monitoring
 from jitguide._arguments import Arguments, copies, donates_any, donates_object
 from jitguide._callables import fresh_jit, reached, through
 from jitguide._display import duration
-from jitguide._jax import placeholders_explained
+from jitguide._jax import otherwise, placeholders_explained
 
 _LONG_COMPILE = 0.3  # seconds; autotuning takes longer
 
@@ -71,15 +71,13 @@ def _timed(seconds: dict[str, float], step: str, action: Callable[[], Any]) -> A
     return result
 
 
+@otherwise(None)  # not all releases and GPUs know the option
 def _without_autotuning(lowered: Any, with_it: float) -> float | None:
     """Return the seconds of compiling again without autotuning, which JAX does not report; None if compiling is short."""
     if with_it < _LONG_COMPILE or jax.default_backend() != "gpu":
         return None
     start = perf_counter()
-    try:
-        lowered.compile(compiler_options={"xla_gpu_autotune_level": 0})
-    except Exception:  # not all releases and GPUs know the option
-        return None
+    lowered.compile(compiler_options={"xla_gpu_autotune_level": 0})
     return perf_counter() - start
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jitguide._arguments import Arguments
+from jitguide._jax import otherwise
 
 # The arguments are changed by at most two roundings, in so many ways; another order of the operations may move a
 # result farther, by this factor.
@@ -50,14 +51,12 @@ class Rounding:
         return explains
 
     @cached_property
+    @otherwise([])  # its own checks may refuse other arguments
     def _reach(self) -> list[float]:
         first = self._wide(self._result)  # before the calls: one may change a result in place
         chance = np.random.default_rng(0)
         nudges = [lambda leaf: _nudged(leaf, chance)] * _WAYS
-        try:
-            again, *moved = map(self._moved, [lambda leaf: leaf, *nudges])
-        except Exception:  # its own checks may refuse other arguments
-            return []
+        again, *moved = map(self._moved, [lambda leaf: leaf, *nudges])
         if any(map(_distance, first, again)):  # it differs from call to call
             return []
         return [

@@ -186,11 +186,9 @@ def _origin(leaf: Any) -> str:
     return type(leaf).__name__
 
 
+@_jax.otherwise(None)  # an array may refuse, such as one that spans other processes
 def _read(owner: Any, name: str) -> Any:
-    try:
-        return getattr(owner, name, None)
-    except Exception:  # an array may refuse, such as one that spans other processes
-        return None
+    return getattr(owner, name)
 
 
 def _settings() -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitguide._arguments import is_number
 from jitguide._display import plural
-from jitguide._jax import tree_node
+from jitguide._jax import otherwise, tree_node
 from jitguide._text import clean, show
 
 _ARRAYS = (jax.Array, np.ndarray)
@@ -85,12 +85,10 @@ def same(old: Any, new: Any) -> bool:
     return old is new or (type(old) is type(new) and equal(old, new))
 
 
+@otherwise(False)  # the user's own `__eq__` may refuse
 def equal(old: Any, new: Any) -> bool:
     """Return whether two values say that they are equal."""
-    try:
-        return bool(old == new)
-    except Exception:  # the user's own `__eq__` may refuse
-        return False
+    return bool(old == new)
 
 
 def same_structure(old: Any, new: Any) -> bool:

@@ -238,13 +238,11 @@ class Watched(CallLog, Stand, Generic[P, R]):
         advice = _KEPT if kept else "" if sure else _MAY_BE_KEPT
         return reason("raised", self.__name__, now=type(error).__name__, advice=advice)
 
+    @_jax.otherwise(False)
     def _has_effects(self, args: _Args, kwargs: _Kwargs) -> bool:
         """Return whether this kind of call always goes through Python; quick, as the trace is there."""
-        try:
-            effects = self._jitted.trace(*args, **kwargs).jaxpr.effects
-            return any(type(effect).__name__ != _OF_OWN_REFERENCE for effect in effects)
-        except Exception:
-            return False
+        effects = self._jitted.trace(*args, **kwargs).jaxpr.effects
+        return any(type(effect).__name__ != _OF_OWN_REFERENCE for effect in effects)
 
     def __deepcopy__(self, memo: object = None) -> Watched[P, R]:
         return self  # as a function does
