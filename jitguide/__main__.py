@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jitguide import __version__, device_report, explain, record
+from jitguide._jax import otherwise
 
 FOUND, UNKNOWN, USAGE = 0, 1, 2  # argparse itself exits with 2
 
@@ -89,7 +90,7 @@ def _explain(options: argparse.Namespace) -> int:
         return _fail(f"Cannot read {options.source}: {error.strerror}. {_NO_FILE}")
     if not text.strip():
         return _fail(f"There is no text to explain. {_HOW}")
-    if options.source.endswith(".py") and text != options.source and _is_program(text):
+    if options.source.endswith(".py") and text != options.source and otherwise(None)(ast.parse)(text):
         run = f"python {options.source} 2>&1 | python -m jitguide explain"
         return _fail(
             f"{options.source} is a program, not a message. Run it, and explain what it prints: {run}"
@@ -120,14 +121,6 @@ def _read(source: str, echo: Any) -> str:
     if not source or (_NO_NAME_OF_A_FILE.fullmatch(source) and not os.path.exists(source)):  # noqa: PTH110
         return source
     return _decoded(Path(source).read_bytes())
-
-
-def _is_program(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError):  # ValueError: null bytes
-        return False
-    return True
 
 
 def _standard_input(echo: Any) -> str:

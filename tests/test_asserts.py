@@ -75,6 +75,23 @@ def test_the_message_lists_shapes_and_lines():
     assert max(map(len, lines)) <= 110
 
 
+class Solver:
+    def _sort(self, x):  # `jnp` has a `sort`
+        return x * 2
+
+    def solve(self, x):
+        return jax.jit(self._sort)(x)
+
+
+def test_a_method_whose_name_is_like_an_operation_of_jax_is_yours():
+    x = ones(5)
+    with watch() as found:
+        for _ in range(3):
+            Solver().solve(x)
+    assert "`_sort` at test_asserts.py:" in repr(found).replace("\n", " ")
+    assert "operations of JAX" not in repr(found)
+
+
 def test_a_misspelt_name_is_refused_with_the_right_one():
     f = jax.jit(tripled)
     f(ones(7))

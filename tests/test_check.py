@@ -163,6 +163,32 @@ def test_a_captured_constant_is_found_by_name_and_size():
     assert found.kind == "constant"
 
 
+def test_a_constant_that_jax_made_of_a_numpy_array_has_its_name():
+    grid, mask = np.linspace(0, 1, 2**18), np.ones(2**20, bool)
+    found = only(jax.jit(lambda x: jnp.interp(x, grid, grid) + jnp.where(mask, 1.0, x[0]).sum()), ones(3))
+    assert "`grid` f32[262144] (1 MiB)" in found.sentence
+    assert "`mask` bool[1048576] (1 MiB)" in found.sentence
+    assert "an array" not in found.sentence
+
+
+def test_what_a_static_object_or_a_helper_holds_has_its_name():
+    class Net:
+        def __init__(self):
+            self.weights = ones(*MIB)
+
+        def apply(self, x):
+            return x @ self.weights
+
+    found = check(jax.jit(Net.apply, static_argnums=0), Net(), ones(512), run=False)
+    assert "contains `self.weights` f32[512,512]" in found.findings[0].sentence
+    table = ones(*MIB)
+
+    def helper(x):
+        return x @ table
+
+    assert "contains `table` f32" in only(jax.jit(lambda x: helper(x)), ones(512)).sentence
+
+
 def test_a_captured_constant_of_an_inner_jit_is_found():
     big = ones(*MIB)
     inner = jax.jit(lambda y: y @ big)
@@ -727,6 +753,13 @@ def act_on_an_attribute_of_a_jitted_function(x):
     return x
 
 
+SLOTS = dict.fromkeys(range(99), 0)
+
+
+def act_remove(x):
+    return x + SLOTS.popitem()[0]
+
+
 def act_append_to_a_default(x, kept=[]):  # noqa: B006 -- the fault that is looked for
     kept.append(x * 2)
     return x
@@ -745,6 +778,7 @@ IMPURE = {
     act_by_a_partial: "stores a tracer in `kept`",
     functools.partial(remember_as, KEPT): "stores a tracer in `kept`",
     act_on_an_attribute_of_a_jitted_function: "changes `COUNTED.calls`",
+    act_remove: "changes `SLOTS[",
     act_next: "changes `TICKETS`",
     act_count_up: "changes `COUNTER`",
     act_by_a_helper: "stores a tracer in `KEPT`",
@@ -946,6 +980,17 @@ def test_results_that_differ_without_jit_are_found(monkeypatch):
     assert "differ: up to 1.0 at a largest value of 3.0." in found[0].sentence
 
 
+def test_a_key_of_a_static_seed_is_the_same_for_each_seed():
+    def draw(x, seed):
+        return x + jax.random.normal(jax.random.key(seed), x.shape)
+
+    found = only(jax.jit(draw, static_argnums=1), ones(3), 7)
+    assert found.sentence == (
+        "The function makes its random key itself: it draws the same numbers in each call with the same static "
+        "arguments."
+    )
+
+
 def test_a_global_that_changed_after_the_trace_is_found(monkeypatch):
     timed_as(monkeypatch, 1.0, 10.0)
     fn = jax.jit(lambda x: x * LIMITS[1])
@@ -969,8 +1014,12 @@ def test_nothing_beside_it_hides_a_result_that_differs(monkeypatch, beside):
 
 @pytest.mark.parametrize(
     ("fn", "x"),
-    [(lambda a: (a + 1) - 1e8, np.float64([1e8 + 0.25])), (lambda a: a * a, 100_000)],
-    ids=["float64", "int"],
+    [
+        (lambda a: (a + 1) - 1e8, np.float64([1e8 + 0.25])),
+        (lambda a: a * a, 100_000),
+        (lambda a: jnp.sin(a - 1e7), 1e7 + np.linspace(0, 1, 5)),
+    ],
+    ids=["float64", "int", "float64 at first"],
 )
 def test_a_plain_function_that_computes_in_64_bits_is_named(monkeypatch, fn, x):
     timed_as(monkeypatch, 1.0, 10.0)
@@ -1505,6 +1554,21 @@ def test_an_error_of_the_function_reaches_the_reader_unchanged():
         check(jax.jit(lambda x: 1 if x else 2), True)
 
 
+@pytest.mark.parametrize("inner", [True, False], ids=["jitted", "plain"])
+def test_an_unrolled_loop_of_jitted_calls_names_what_is_called(inner):
+    def relax(x):
+        return jnp.sin(x) * 2
+
+    step = jax.jit(relax) if inner else relax
+
+    def simulate(x):
+        for _ in range(40):
+            x = step(x)
+        return x
+
+    assert f"from `{'relax' if inner else 'sin'}` at" in only(jax.jit(simulate), ones(3)).sentence
+
+
 @pytest.mark.parametrize("times", [7, 8])
 def test_seven_copies_are_ordinary_code(times):
     def repeat(x):
@@ -1643,6 +1707,14 @@ class Labelled:
 def test_an_object_with_a_dict_of_mixed_keys_may_be_captured():
     model = Labelled()
     assert check(jax.jit(lambda x: model(x)), jnp.ones(3), run=False).kinds == ()
+
+
+def test_an_object_that_jax_does_not_know_is_to_be_a_pytree():
+    config = dataclasses.make_dataclass("Cosmology", ["h", "omega"])(0.7, 0.3)
+    with pytest.raises(TypeError, match=r"Register its class with `jax\.tree_util\.register_dataclass`"):
+        check(jax.jit(lambda c, z: z / c.h), config, ones(3))
+    with pytest.raises(TypeError, match=r"`jax\.tree_util\.register_pytree_node_class`, which traces"):
+        check(jax.jit(Model.draw), Model(), ones(3))
 
 
 def test_a_number_of_too_many_bits_is_called_that():

@@ -388,8 +388,8 @@ def test_an_equal_static_value_of_another_type_gets_the_advice_of_its_kind():
         return x
 
     static = jax.jit(plain, static_argnums=1)
-    before, now = (signature_of(static, (1.0, n), {}) for n in (2, np.int64(2)))
-    assert reason_for("fn", now, [before], TRACE).advice == reason("static type", "n").advice
+    *before, now = (signature_of(static, (1.0, n), {}) for n in (2, 3, np.int64(2)))
+    assert reason_for("fn", now, before, TRACE).advice == reason("static type", "n").advice
 
 
 @pytest.mark.parametrize(

@@ -354,6 +354,7 @@ def test_a_loop_is_counted_once_and_the_reader_is_told() -> None:
             1e-6,
             ["not known", "XLA counts"],
         ),
+        (lambda x: jnp.int32(x) * 3, 1e-9, ["not known", "no peak for int32"]),
     ],
 )
 @pytest.mark.usefixtures("fixed")

@@ -114,10 +114,10 @@ def _check(
         return ended(tuple(found), notes=(*notes, "Nothing else was checked: it cannot be traced."))
     fresh, unknown = fresh_jit(jitted)
     with faults.truncations(found):
-        traced, acts, leaks = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
+        traced, acts, leaks, held = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
     impure = [*faults.purities(acts, leaks)]
     again = None if impure else (args, kwargs)  # that body is not traced more often than it must be
-    found += [*_found_in_the_trace(fn, jitted, signature, traced, again, notes), *impure]
+    found += [*_found_in_the_trace(fn, held, jitted, signature, traced, again, notes), *impure]
     notes = [*notes, *unknown, *_blind_spots(jitted, traced.jaxpr)]
     if not run or (hidden := _why_not_run(traced.jaxpr, args, kwargs)):
         return ended(tuple(found), notes=(*notes, *([f"It was not run: {hidden}"] if run else [])))
@@ -157,7 +157,7 @@ def _plainly(
         seconds, _ = _fastest(function, fresh, _MOST_PLAIN)
         rounding = Rounding(function, fresh, plain, faults.numbers)
         impure = impure or bool(changed)
-        found = [*changed, *faults.disagreement(result, plain, rounding, impure, coarsest(jaxpr)[0])]
+        found = [*changed, *faults.disagreement(result, plain, given, rounding, impure, coarsest(jaxpr)[0])]
     except IndexError as error:
         return None, [*faults.out_of_range(error)], []
     except Exception as error:  # what works on tracers may fail on arrays
@@ -167,10 +167,16 @@ def _plainly(
 
 
 def _found_in_the_trace(
-    fn: Any, jitted: Any, signature: Signature, traced: Any, call: Arguments | None, notes: list[str]
+    fn: Any,
+    held: reach.Held,
+    jitted: Any,
+    signature: Signature,
+    traced: Any,
+    call: Arguments | None,
+    notes: list[str],
 ) -> Iterator[Finding]:
-    yield from rules.constants(fn, traced)
-    yield from faults.keys(fn, traced)
+    yield from rules.constants(held, traced)
+    yield from faults.keys(held, any(a.static for a in signature.arguments.values()), traced)
     yield from rules.unrolled(traced)
     yield from rules.host(jaxpr_scan.host_calls(traced.jaxpr))
     if held_in(fn) is None:

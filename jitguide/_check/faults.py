@@ -3,7 +3,7 @@
 import contextlib
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -11,8 +11,9 @@ import numpy as np
 from jax.experimental import checkify
 
 from jitguide import _jaxprs
+from jitguide._arguments import Arguments
 from jitguide._check import jaxpr_scan, reach
-from jitguide._check.findings import Finding, finding, named
+from jitguide._check.findings import Finding, finding
 from jitguide._display import significant
 from jitguide._text import clean, first_sentence
 from jitguide._timing.equality import apart
@@ -25,8 +26,11 @@ _TOLERANCE = 1e-3  # relative: what rounding alone may change
 TRUNCATED = r"Explicitly requested dtype (\w+) .* truncated to dtype (\w+)"  # a warning of JAX
 
 
-def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
-    """Find random keys that are used twice, or are the same in each call: captured, or made in the body."""
+def keys(held: reach.Held, statics: bool, traced: Any) -> Iterator[Finding]:
+    """Find random keys that are used twice, or are the same in each call: captured, or made in the body.
+
+    `held` is what the function holds by name, and `statics` whether it has static arguments.
+    """
     if _jaxprs.uses_a_key_twice(traced.jaxpr):
         yield finding(
             "key used twice",
@@ -35,12 +39,12 @@ def keys(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
         )
     if not jaxpr_scan.draws_alike(traced.jaxpr):
         return
-    names = reach.names(fn)
-    keys = [named(names, c, "a random key") for c in _jaxprs.constants(traced.jaxpr) if _jaxprs.key_kind(c)]
+    found = (c for c in _jaxprs.constants(traced.jaxpr) if _jaxprs.key_kind(c))
+    keys = [reach.named(held, c, "a random key") for c in found]
     where = f"captured {', '.join(dict.fromkeys(keys))}" if keys else "makes its random key itself"
     yield finding(
         "captured key",
-        f"The function {where}: it draws the same numbers in each call.",
+        f"The function {where}: it draws the same numbers in each call{' with the same static arguments' * statics}.",
         "Pass the key as an argument, and split it outside before each call.",
     )
 
@@ -106,12 +110,14 @@ def truncations(found: list[Finding]) -> Iterator[None]:
 
 
 def disagreement(
-    jitted: Any, plain: Any, rounding: Rounding, impure: bool, coarsest: float
+    jitted: Any, plain: Any, arguments: Arguments, rounding: Rounding, impure: bool, coarsest: float
 ) -> Iterator[Finding]:
     """Find results that differ with and without jit by more than rounding.
 
     `impure` is whether the body is known to be, and `coarsest` the rounding of the coarsest dtype inside.
     """
+    ours = [leaf.dtype for leaf in jax.tree.leaves(arguments) if isinstance(leaf, np.ndarray | np.generic)]
+    cut = any(jax.dtypes.canonicalize_dtype(dtype) != dtype for dtype in ours)  # NumPy computes in 64 bits
     pairs = list(zip(numbers(jitted), numbers(plain), strict=False))
     for a, b in apart(max(_TOLERANCE, 8 * coarsest), pairs, rounding):
         how = f"shapes {a.shape} and {b.shape}"
@@ -126,8 +132,8 @@ def disagreement(
             "computation can also amplify rounding, and XLA may merge two divisions into one by a product that "
             "overflows. Compare parts of it with `jax.disable_jit`."
         )
-        if a.dtype != b.dtype:  # NumPy and Python compute in 64 bits
-            how += f" in {a.dtype} and {b.dtype}"
+        how += f" in {a.dtype} and {b.dtype}" if a.dtype != b.dtype else ""
+        if cut or a.dtype != b.dtype:
             advice = "Pass `jax.Array`s, so that both compute in the same dtype; for 64 bits, set `jax_enable_x64`."
         if impure:
             advice = "The impure body may be the cause: fix that first, and check again."

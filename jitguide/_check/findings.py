@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from jitguide._display import AsData, Table, duration, wrapped
 from jitguide._timing.phases import Phases
@@ -104,7 +103,3 @@ class Findings(AsData):
 
 def finding(kind: str, sentence: str, advice: str) -> Finding:
     return Finding(kind, sentence, advice, PAGES[kind])
-
-
-def named(names: dict[int, str], value: Any, what: str) -> str:
-    return f"`{names[id(value)]}`" if id(value) in names else what

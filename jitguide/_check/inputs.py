@@ -1,5 +1,6 @@
 """Validate the arguments of `check`: the function, its options and the example calls."""
 
+import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +9,7 @@ import jax
 import numpy as np
 
 from jitguide._callables import parameters_of, require_jitted
+from jitguide._check import reach
 from jitguide._check.rules import is_hashable
 from jitguide._jax import at_top_level, jit_options
 from jitguide._monitoring import shown_name
@@ -73,9 +75,13 @@ def signature(
             where, value = _refused(argument.value)
             if where:
                 remedy = f"Take it out of `{argument.name}`, and pass it as a static argument of its own."
+            if dataclasses.is_dataclass(value) or reach.is_yours(type(value)):
+                how = "dataclass" if dataclasses.is_dataclass(value) else "pytree_node_class"
+                remedy = f"Register its class with `jax.tree_util.register_{how}`, which traces its arrays."
             if isinstance(argument.value, int):
                 bits = 64 if jax.config.jax_enable_x64 else 32
-                why, remedy = f"doesn't fit into {bits} bits", "Pass a float."
+                x64 = ", or set `jax_enable_x64`" if bits == 32 else ""
+                why, remedy = f"doesn't fit into {bits} bits", f"Pass a float{x64}."
             if conversion := _conversion(argument.value):
                 why = "JAX refuses in a first call, and may misread in a later one"
                 remedy = f"Convert it before the call: `{argument.name}.{conversion}`."

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any, TypeVar
 
-from jitguide._check.reach import LEAK, states, within_reach
+from jitguide._check.reach import LEAK, Held, leaves, states, within_reach
 from jitguide._files import owner
 from jitguide._text import place
 
@@ -31,11 +31,11 @@ _EFFECTS = {
 
 def observed(
     fn: Callable[..., Any], statics: dict[str, Any], trace: Callable[[], T]
-) -> tuple[T, list[str], list[str]]:
+) -> tuple[T, list[str], list[str], Held]:
     """Return what `trace` returns, what the body of `fn` did meanwhile that a compiled call leaves out, and its leaks.
 
     `statics` are its static arguments, which the body may change as well. A leak is the name of what holds a tracer
-    after the trace.
+    after the trace. The last result is what the function held before it.
     """
     acts: dict[str, None] = {}
 
@@ -46,16 +46,23 @@ def observed(
         if owner(caller.f_code.co_filename) == "you":
             acts[f"uses `{name}` at {place(caller.f_code.co_filename, caller.f_lineno)}"] = None
 
-    before, profiler = states(within_reach(fn) | statics), sys.getprofile()
+    around, profiler = within_reach(fn) | statics, sys.getprofile()
+    before, held = states(around), leaves(around)
     sys.setprofile(notice)
     try:
         result = trace()
     finally:
         sys.setprofile(profiler)
     after = states(within_reach(fn) | statics)
-    new = {name: state for name, state in after.items() if state != before.get(name)}
+    # What is gone is last, and has no state.
+    new = {name: after.get(name, "") for name in {**after, **before} if after.get(name) != before.get(name)}
     leaks = [name for name, state in new.items() if state.startswith(LEAK)]
-    return result, [*acts, *(f"{_change(new[name])} `{name}`" for name in new if name not in leaks)], leaks
+    return (
+        result,
+        [*acts, *(f"{_change(new[name])} `{name}`" for name in new if name not in leaks)],
+        leaks,
+        held,
+    )
 
 
 def _change(state: str) -> str:

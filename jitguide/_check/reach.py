@@ -4,6 +4,7 @@ import functools
 import inspect
 import operator
 import random
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -19,6 +20,7 @@ from jitguide._callables import layers, parameters_of
 from jitguide._files import owner
 from jitguide._jax import has_tracer, is_tracer, otherwise
 
+Held = list[tuple[str, Any]]  # names and values
 LEAK = "a tracer"  # how the state of what holds one begins
 _DEPTH = 3  # of functions that call each other, and of objects in objects
 _MOST = 4000  # things that are looked at
@@ -45,21 +47,32 @@ def captured(fn: Callable[..., Any]) -> dict[str, Any]:
     return {**own, **defaults, **found.globals, **found.nonlocals}
 
 
-def names(fn: Callable[..., Any]) -> dict[int, str]:
-    """Return the name of each array that a function captured, by its id: inside trees and objects, too."""
-    named: dict[int, str] = {}
-    for name, value in captured(fn).items():
-        for place, one in [(name, value), *_inside(name, value)]:
-            for path, leaf in otherwise([])(tree.leaves_with_path)(one):
-                named.setdefault(id(leaf), f"{place}{keystr(path)}")
-    return named
+def leaves(values: dict[str, Any]) -> Held:
+    """Return name and value of each leaf of values: inside trees and objects, too."""
+    inside = (pair for name, value in values.items() for pair in [(name, value), *_inside(name, value)])
+    with warnings.catch_warnings(action="ignore"):  # JAX warns of a generator
+        pairs = [(place, otherwise([])(tree.leaves_with_path)(one)) for place, one in inside]
+    return [(f"{place}{keystr(path)}", leaf) for place, found in pairs for path, leaf in found]
+
+
+def named(held: Held, array: Any, what: str) -> str:
+    """Return the name of an array among the leaves `held`; `what` if it is not there."""
+    names = [name for name, one in held if one is array] or [n for n, one in held if _became(one, array)]
+    return f"`{names[0]}`" if names else what
+
+
+@otherwise(False)
+def _became(leaf: Any, array: Any) -> bool:
+    """Return whether an array is what JAX made of one of NumPy."""
+    same = isinstance(leaf, np.ndarray) and leaf.shape == array.shape
+    return same and np.array_equal(leaf.astype(array.dtype), array)
 
 
 def within_reach(fn: Callable[..., Any], depth: int = _DEPTH) -> dict[str, Any]:
     """Return what a function and your functions that it calls take from around them."""
     found = captured(fn)
     for value in list(found.values()) if depth else ():
-        if any(type(one) is FunctionType and _is_yours(one) for one in _layers(value)):
+        if any(type(one) is FunctionType and is_yours(one) for one in _layers(value)):
             inside = within_reach(value, depth - 1)
             found = {name: one for name, one in inside.items() if one is not value} | found
     return found
@@ -104,13 +117,13 @@ def _inside(name: str, value: Any) -> list[tuple[str, Any]]:
         plain = (repr(key) if _is_plain(key) else f"key {i}" for i, key in enumerate(value))
         return [(f"{name}[{key}]", one) for key, one in zip(plain, dict.values(value), strict=True)]
     kind = type(value)
-    if _holds(value) and (_is_yours(kind) or kind is SimpleNamespace):
+    if _holds(value) and (is_yours(kind) or kind is SimpleNamespace):
         cached = {
             key for c in kind.__mro__ for key, one in vars(c).items() if isinstance(one, cached_property)
         }
         attributes = _own_attributes(kind) | vars(value)
         return [(f"{name}.{key}", a) for key, a in attributes.items() if key not in cached or is_tracer(a)]
-    if _is_yours(inspect.unwrap(value) if callable(value) else value):
+    if is_yours(inspect.unwrap(value) if callable(value) else value):
         return [(f"{name}.{key}", one) for key, one in _own_attributes(value).items()]
     return []
 
@@ -123,7 +136,7 @@ def _own_attributes(owner_of: Any) -> dict[str, Any]:
     }
 
 
-def _is_yours(value: Any) -> bool:
+def is_yours(value: Any) -> bool:
     """Return whether a function, a class or a module is in a file of yours."""
     if isinstance(value, FunctionType):
         return owner(value.__code__.co_filename) == "you"
@@ -131,7 +144,7 @@ def _is_yours(value: Any) -> bool:
         methods = (m for m in vars(value).values() if isinstance(m, FunctionType))
         place = next((m.__code__.co_filename for m in methods), None)
         module = inspect.getmodule(value)
-        return owner(place) == "you" if place else _is_yours(module)
+        return owner(place) == "you" if place else is_yours(module)
     if not isinstance(value, ModuleType):
         return False
     return value.__name__ == "__main__" or owner(getattr(value, "__file__", None) or "<frozen") == "you"

@@ -3,7 +3,7 @@
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -11,8 +11,9 @@ import numpy as np
 
 from jitguide import _jaxprs
 from jitguide._callables import parameters_of, static_names
-from jitguide._check import jaxpr_scan, reach
-from jitguide._check.findings import WORTH_BYTES, Finding, finding, named
+from jitguide._check import jaxpr_scan
+from jitguide._check.findings import WORTH_BYTES, Finding, finding
+from jitguide._check.reach import Held, named
 from jitguide._display import duration, significant, size
 from jitguide._jax import otherwise
 from jitguide._text import place, show
@@ -154,14 +155,13 @@ def carries(signature: Signature, traced: Any) -> Iterator[Finding]:
         return
 
 
-def constants(fn: Callable[..., Any], traced: Any) -> Iterator[Finding]:
-    """Find large arrays that the function captured instead of receiving them."""
+def constants(held: Held, traced: Any) -> Iterator[Finding]:
+    """Find large arrays that the function captured instead of receiving them; `held` is what it holds by name."""
     found = _jaxprs.constants(traced.jaxpr)
     total = sum(c.nbytes for c in found)
     if total >= WORTH_BYTES:
-        names = reach.names(fn)
         large = [c for c in found[:3] if c.nbytes >= min(WORTH_BYTES, found[0].nbytes)]
-        texts = [f"{named(names, c, 'an array')} {_jaxprs.short_type(c)} ({size(c.nbytes)})" for c in large]
+        texts = [f"{named(held, c, 'an array')} {_jaxprs.short_type(c)} ({size(c.nbytes)})" for c in large]
         rest = f" and {len(found) - len(large)} more: {size(total)} in all" if len(found) > len(large) else ""
         yield finding(
             "constant",
@@ -176,7 +176,9 @@ def unrolled(traced: Any) -> Iterator[Finding]:
     if run is not None:
         what = f"{run.times} copies of the same {run.body} operation{'s' if run.body > 1 else ''} in a row"
         lines = _jaxprs.lines_of(run.first)
-        begin = f"`{run.first.primitive.name}`{f' at {place(*lines[-1])}' if lines else ''}"
+        name = run.first.primitive.name
+        name = run.first.params["name"] if name == "jit" else name
+        begin = f"`{name}`{f' at {place(*lines[-1])}' if lines else ''}"
         remedy = "`jax.lax.fori_loop` or `scan`" if run.chained else "`jax.vmap`: no copy needs another one"
         yield finding(
             "unrolled loop",

@@ -3,7 +3,6 @@
 import os
 import platform
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -199,10 +198,7 @@ def _public(value: str) -> str:
 
 
 def _cpu_model() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
+    text = _jax.otherwise("")(Path("/proc/cpuinfo").read_text)("utf-8", "replace")  # only on Linux
     found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return found[1].strip() if found else platform.processor() or platform.machine() or "unknown"
 
@@ -215,20 +211,13 @@ def _usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _load() -> float | None:
-    try:
-        return round(os.getloadavg()[0], 2)
-    except (AttributeError, OSError):  # not on Windows
-        return None
+@_jax.otherwise(None)  # not on Windows
+def _load() -> float:
+    return round(os.getloadavg()[0], 2)
 
 
+@_jax.otherwise(None)  # without NVIDIA's tool
 def _driver() -> str | None:
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return None
-    command = [tool, "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 -- a fixed command
-    except (OSError, subprocess.SubprocessError):
-        return None
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 -- a fixed command
     return found.stdout.partition("\n")[0].strip() or None

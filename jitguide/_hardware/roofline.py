@@ -191,6 +191,8 @@ def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Roo
     )
     if found.bound_by and max(found.bandwidth_fraction, found.flops_fraction or 0) < _FAR:
         found = replace(found, no_ceiling="not known: under 1 % of both peaks")
+    if not found.no_ceiling and found.flops is not None and found.matmul_peak is None:
+        found = replace(found, no_ceiling=f"not known: no peak for {dtype}")
     return replace(found, notes=(*notes, *_notes(hlo, found)))
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Self
 
+from jitguide._jax import otherwise
+
 _STAT = Path("/proc/stat")
 # user, nice, system, irq, softirq, steal. Not idle and iowait; and guests' time is part of "user" already.
 _WORK = (0, 1, 2, 5, 6, 7)
@@ -36,22 +38,18 @@ class Busy:
         return round(max(others, 0.0) / (now.wall - self.wall), 2)
 
 
-def _machine_seconds() -> float | None:
-    try:
-        columns = _STAT.read_text(encoding="ascii").split("\n", 1)[0].split()[1:]
-        return sum(int(columns[i]) for i in _WORK) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError, AttributeError):  # only Linux has this file
-        return None
+@otherwise(None)  # only Linux has this file
+def _machine_seconds() -> float:
+    columns = _STAT.read_text(encoding="ascii").split("\n", 1)[0].split()[1:]
+    return sum(int(columns[i]) for i in _WORK) / os.sysconf("SC_CLK_TCK")
 
 
+@otherwise(None)  # there is no such library, or it is not NVIDIA's
 def megahertz() -> int | None:
     """Return the clock of the first visible GPU in MHz, None where no NVIDIA driver tells it; it takes about 1 ms and sets nothing."""
-    try:
-        library, device = _gpu()
-        clock = ctypes.c_uint()
-        failed = library.nvmlDeviceGetClockInfo(device, _MULTIPROCESSORS, ctypes.byref(clock))
-    except (OSError, AttributeError):  # there is no such library, or it is not NVIDIA's
-        return None
+    library, device = _gpu()
+    clock = ctypes.c_uint()
+    failed = library.nvmlDeviceGetClockInfo(device, _MULTIPROCESSORS, ctypes.byref(clock))
     return None if failed else clock.value
 
 

@@ -105,7 +105,7 @@ def _distance(before: Signature, now: Signature, layer: str) -> tuple[Any, ...]:
         sum(d.kind in _HIDING for d in telling),
         len(telling),
         sum(d.advice == _DIMENSIONS for d in telling),
-        sum(d.kind != "weak type" for d in telling),  # the least of them
+        sum(d.kind not in ("weak type", "static type") for d in telling),  # the least of them
     )
 
 

@@ -93,10 +93,8 @@ def equal(old: Any, new: Any) -> bool:
 
 def same_structure(old: Any, new: Any) -> bool:
     """Return whether two tree structures are the same to JAX: `==` overlooks the classes of registered dataclasses."""
-    try:
-        return equal(old, new) and hash(old) == hash(new)
-    except TypeError:  # what it keeps has no hash
-        return equal(old, new)
+    hashes = [otherwise(None)(hash)(structure) for structure in (old, new)]  # what it keeps may have no hash
+    return equal(old, new) and hashes[0] == hashes[1]
 
 
 def by_identity(value: Any) -> bool:
