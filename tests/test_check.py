@@ -180,7 +180,7 @@ def test_what_a_static_object_or_a_helper_holds_has_its_name():
             return x @ self.weights
 
     found = check(jax.jit(Net.apply, static_argnums=0), Net(), ones(512), run=False)
-    assert "contains `self.weights` f32[512,512]" in found.findings[0].sentence
+    assert "contains `self.weights` f32[512,512]" in found.findings[1].sentence
     table = ones(*MIB)
 
     def helper(x):
