@@ -176,8 +176,7 @@ def unrolled(traced: Any) -> Iterator[Finding]:
     if run is not None:
         what = f"{run.times} copies of the same {run.body} operation{'s' if run.body > 1 else ''} in a row"
         lines = _jaxprs.lines_of(run.first)
-        name = run.first.primitive.name
-        name = run.first.params["name"] if name == "jit" else name
+        name = run.first.params["name"] if run.first.primitive.name == "jit" else run.first.primitive.name
         begin = f"`{name}`{f' at {place(*lines[-1])}' if lines else ''}"
         remedy = "`jax.lax.fori_loop` or `scan`" if run.chained else "`jax.vmap`: no copy needs another one"
         yield finding(

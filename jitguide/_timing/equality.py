@@ -15,9 +15,8 @@ Check = float | Callable[[Any, Any], Any] | None
 
 # Results that were rounded differently differ by a few units in the last place of their dtype.
 _ROUNDINGS = 8
-_MOST = (
-    0.1  # relative, however coarse the dtype inside: eight roundings of an 8-bit dtype would allow any result
-)
+# Relative, however coarse the dtype inside: eight roundings of an 8-bit dtype would allow any result.
+_MOST = 0.1
 _SMALL_LEAF = 0.01  # of the scale of the whole result: a leaf as small as this may be all rounding
 _NUMBERS = (bool, int, float, complex)  # Python's own: their dtype follows from what they meet
 _ADVICE = (
