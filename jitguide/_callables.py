@@ -189,7 +189,7 @@ def layers(fn: Any) -> Iterator[Any]:
         fn = inner
 
 
-@otherwise([])
+@otherwise(list[inspect.Parameter]())
 def parameters_of(fn: Any) -> list[inspect.Parameter]:
     """Return the parameters of a function; none for the few callables of C that do not tell."""
     return list(inspect.signature(fn).parameters.values())

@@ -120,11 +120,9 @@ def _your_frame() -> FrameType | None:
 
 def _is_yours(name: str, frame: FrameType | None) -> bool:
     # Of a module only: to ask a frame for its locals would keep what they hold alive.
-    if frame is None:
-        return False
-    value = frame.f_globals.get(name)
-    private = name.startswith("_") and name in frame.f_code.co_names  # a method, such as `self._inner`
-    return private or (callable(value) and not str(getattr(value, "__module__", "")).startswith("jax"))
+    value = frame and frame.f_globals.get(name)
+    method = frame and name.startswith("_") and name in frame.f_code.co_names  # such as `self._inner`
+    return bool(method) or (callable(value) and not str(getattr(value, "__module__", "")).startswith("jax"))
 
 
 def is_listening() -> bool:

@@ -1717,6 +1717,29 @@ def test_an_object_that_jax_does_not_know_is_to_be_a_pytree():
         check(jax.jit(Model.draw), Model(), ones(3))
 
 
+@jax.tree_util.register_pytree_node_class
+class Surface:
+    def __init__(self, points, faces):
+        self.points, self.faces = points, faces
+
+    def tree_flatten(self):
+        return (self.points,), self.faces
+
+    @classmethod
+    def tree_unflatten(cls, faces, points):
+        return cls(*points, faces)
+
+
+def test_static_arrays_that_cannot_be_compared_raise_an_error():
+    area = jax.jit(lambda surface: surface.points[surface.faces].sum())
+    first, second = (Surface(ones(3), np.arange(3)) for _ in range(2))
+    found = check(area, first, calls=[(second,)], run=False).findings[0]
+    assert found.sentence.endswith("It makes 1 of 2 example calls raise an error.")
+    area(first)
+    with pytest.raises(ValueError, match="equality of metadata"):
+        area(second)
+
+
 def test_a_number_of_too_many_bits_is_called_that():
     with pytest.raises(TypeError, match=r"which doesn't fit into 32 bits\. Pass a float"):
         check(jax.jit(lambda n: n * 3), 2**40)

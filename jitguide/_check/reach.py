@@ -51,7 +51,7 @@ def leaves(values: dict[str, Any]) -> Held:
     """Return name and value of each leaf of values: inside trees and objects, too."""
     inside = (pair for name, value in values.items() for pair in [(name, value), *_inside(name, value)])
     with warnings.catch_warnings(action="ignore"):  # JAX warns of a generator
-        pairs = [(place, otherwise([])(tree.leaves_with_path)(one)) for place, one in inside]
+        pairs = [(place, otherwise(list[Any]())(tree.leaves_with_path)(one)) for place, one in inside]
     return [(f"{place}{keystr(path)}", leaf) for place, found in pairs for path, leaf in found]
 
 
@@ -118,9 +118,7 @@ def _inside(name: str, value: Any) -> list[tuple[str, Any]]:
         return [(f"{name}[{key}]", one) for key, one in zip(plain, dict.values(value), strict=True)]
     kind = type(value)
     if _holds(value) and (is_yours(kind) or kind is SimpleNamespace):
-        cached = {
-            key for c in kind.__mro__ for key, one in vars(c).items() if isinstance(one, cached_property)
-        }
+        cached = {key for c in kind.__mro__ for key, v in vars(c).items() if isinstance(v, cached_property)}
         attributes = _own_attributes(kind) | vars(value)
         return [(f"{name}.{key}", a) for key, a in attributes.items() if key not in cached or is_tracer(a)]
     if is_yours(inspect.unwrap(value) if callable(value) else value):

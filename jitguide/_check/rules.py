@@ -33,7 +33,7 @@ def retraces(name: str, signatures: Sequence[Signature], passed: Sequence[Signat
 
     `signatures` are of what JAX gets, and `passed` of what you pass, which a library may turn into something else.
     """
-    found: dict[tuple[str, str, str], list[Reason]] = {}
+    found: dict[tuple[str, str, str, str], list[Reason]] = {}
     total = len(signatures)
     pairs = [pair for pair in zip(signatures, passed, strict=True) if can_be_traced(pair[0])]
     signatures, passed = [one for one, _ in pairs], [one for _, one in pairs]
@@ -45,12 +45,22 @@ def retraces(name: str, signatures: Sequence[Signature], passed: Sequence[Signat
         reasons = (reason_for(name, view[i], view[:i], layer) for view, layer in views)
         reason = next((one for one in reasons if one.kind not in ("unknown", "input kind")), None)
         if reason:
-            found.setdefault((reason.kind, reason.argument, reason.advice), []).append(reason)
-    for same in found.values():
-        count = f"It makes {len(same)} of {total} example calls compile again."
+            does = "raise an error" if any(_cannot_compare(one, now) for one in earlier) else "compile again"
+            found.setdefault((reason.kind, reason.argument, reason.advice, does), []).append(reason)
+    for (*_, does), same in found.items():
+        count = f"It makes {len(same)} of {total} example calls {does}."
         # "jit" is a name, which keeps its case.
         advice = re.sub("^(?!jit )[a-z]", lambda letter: letter[0].upper(), same[0].advice)
         yield finding("retrace", f"{same[0].sentence}.{same[0].rest} {count}", advice)
+
+
+@otherwise(True)
+def _cannot_compare(before: Signature, now: Signature) -> bool:
+    """Return whether a static value, or the static part of a container, cannot say if it is equal, as arrays cannot."""
+    for name in before.arguments.keys() & now.arguments.keys():
+        old, new = before.arguments[name], now.arguments[name]
+        bool((old.value, old.structure) == (new.value, new.structure))
+    return False
 
 
 def statics(signatures: Sequence[Signature]) -> Iterator[Finding]:

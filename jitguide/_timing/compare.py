@@ -125,10 +125,8 @@ def compare(
         _measure(list(calls.values()), first, budget, measured, seed)
         queued |= time_queued(calls, first, measured, budget * _budget_scale())
     except Exception as error:
-        count = 1 + measured.calls[measured.running]  # with the first call, before the rounds
-        error.add_note(
-            f"The variant {order[measured.running]!r} raised this after {count} {plural('call', count)}."
-        )
+        name, count = order[measured.running], 1 + measured.calls[measured.running]  # with the first call
+        error.add_note(f"The variant {name!r} raised this after {count} {plural('call', count)}.")
         if measured.rounds >= FEWEST_ROUNDS:
             error.add_note(f"Measured before:\n{result(None)!r}")
         raise
@@ -241,10 +239,8 @@ def _notes(timings: tuple[Timing, ...], compiled: Mapping[str, int], cores: floa
     if near:
         text = f"{', '.join(near)}: a jitted call that returns its argument takes {duration(nothing)} here."
         notes.append(Note(text, CALL_OVERHEAD))
-    if timings[0].n < ROUNDS:
-        notes.append(
-            f"Only {timings[0].n} rounds fitted, so intervals are wide. A larger `budget` gives more."
-        )
+    if (rounds := timings[0].n) < ROUNDS:
+        notes.append(f"Only {rounds} rounds fitted, so intervals are wide. A larger `budget` gives more.")
     if jax.config.jax_disable_jit:
         notes.append("`jax_disable_jit` is on: jitted variants run one operation at a time.")
     return [*notes, *load_notes(cores)]

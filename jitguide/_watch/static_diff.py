@@ -72,7 +72,7 @@ class Part(NamedTuple):
         if _is_nan(old):
             return "nan is not equal to nan, so every call with it compiles. Mark what is missing with None."
         if isinstance(old, _ARRAYS) and (field or _ALIKE in self.now):
-            return "comparing arrays can raise an error, and an equal one compiles again. Make it a leaf or a traced argument."
+            return "comparing arrays can raise an error. Make it a leaf or a traced argument."
         if is_number(old) or isinstance(old, _ARRAYS):
             shape = " if no shape depends on it" if isinstance(old, Integral) and not field else ""
             return f"{_FIXED if field else _OWN}Keep to a few values, or {_TRACE_IT[where]}{shape}."
