@@ -87,13 +87,13 @@ def significant(value: float, digits: int = 2) -> str:
     """Return `value` rounded to `digits` significant digits, never in exponent form.
 
     Example:
-        >>> significant(1234.5), significant(0.01234), significant(9.96, 3)
-        ('1200', '0.012', '9.96')
+        >>> significant(1234.5), significant(0.01234), significant(9.96, 3), significant(0.996)
+        ('1200', '0.012', '9.96', '1.0')
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, places)
+    rounded = float(f"{value:.{digits - 1}e}")
+    places = digits - 1 - math.floor(math.log10(abs(rounded)))
     return f"{rounded:.{max(places, 0)}f}"
 
 
