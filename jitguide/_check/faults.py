@@ -26,11 +26,8 @@ _TOLERANCE = 1e-3  # relative: what rounding alone may change
 TRUNCATED = r"Explicitly requested dtype (\w+) .* truncated to dtype (\w+)"  # a warning of JAX
 
 
-def keys(held: reach.Held, statics: bool, traced: Any) -> Iterator[Finding]:
-    """Find random keys that are used twice, or are the same in each call: captured, or made in the body.
-
-    `held` is what the function holds by name, and `statics` whether it has static arguments.
-    """
+def keys(held: reach.Held, has_statics: bool, traced: Any) -> Iterator[Finding]:
+    """Find random keys that are used twice, or are the same in each call: captured, or made in the body."""
     if _jaxprs.uses_a_key_twice(traced.jaxpr):
         yield finding(
             "key used twice",
@@ -44,7 +41,7 @@ def keys(held: reach.Held, statics: bool, traced: Any) -> Iterator[Finding]:
     where = f"captured {', '.join(dict.fromkeys(keys))}" if keys else "makes its random key itself"
     yield finding(
         "captured key",
-        f"The function {where}: it draws the same numbers in each call{' with the same static arguments' * statics}.",
+        f"The function {where}: it draws the same numbers in each call{' with the same static arguments' * has_statics}.",
         "Pass the key as an argument, and split it outside before each call.",
     )
 
@@ -117,7 +114,7 @@ def disagreement(
     `impure` is whether the body is known to be, and `coarsest` the rounding of the coarsest dtype inside.
     """
     ours = [leaf.dtype for leaf in jax.tree.leaves(arguments) if isinstance(leaf, np.ndarray | np.generic)]
-    cut = any(jax.dtypes.canonicalize_dtype(dtype) != dtype for dtype in ours)  # NumPy computes in 64 bits
+    cut = any(jax.dtypes.canonicalize_dtype(dtype) != dtype for dtype in ours)
     pairs = list(zip(numbers(jitted), numbers(plain), strict=False))
     for a, b in apart(max(_TOLERANCE, 8 * coarsest), pairs, rounding):
         how = f"shapes {a.shape} and {b.shape}"
@@ -132,8 +129,10 @@ def disagreement(
             "computation can also amplify rounding, and XLA may merge two divisions into one by a product that "
             "overflows. Compare parts of it with `jax.disable_jit`."
         )
-        how += f" in {a.dtype} and {b.dtype}" if a.dtype != b.dtype else ""
-        if cut or a.dtype != b.dtype:
+        if cut:
+            advice = f"Pass `jax.Array`s, because NumPy computes in 64 bits, and check again. {advice}"
+        if a.dtype != b.dtype:
+            how += f" in {a.dtype} and {b.dtype}"
             advice = "Pass `jax.Array`s, so that both compute in the same dtype; for 64 bits, set `jax_enable_x64`."
         if impure:
             advice = "The impure body may be the cause: fix that first, and check again."

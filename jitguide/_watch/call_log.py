@@ -164,7 +164,7 @@ class CallLog(Displayed):
     @property
     def compiles(self) -> int:
         """How many calls compiled, those that raised later included; a program read from the persistent cache is not compiled."""
-        return len(self._which(lambda call: call.compiled or call.outcome == "compiled"))
+        return len(self._which(lambda call: call.compiled))
 
     @property
     def hits(self) -> int:
