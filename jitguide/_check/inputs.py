@@ -71,13 +71,17 @@ def signature(
             choice = option("static", fn, signature, argument.name)
             why = "isn't an array, a number or a tree of them"
             hashed = "" if is_hashable(argument.value) else "a tuple or a frozen dataclass and "
-            remedy = f"Pass an array, or make it {hashed}static with `{choice}`."
+            static = f"make it {hashed}static with `{choice}`."
             where, value = _refused(argument.value)
             if where:
-                remedy = f"Take it out of `{argument.name}`, and pass it as a static argument of its own."
+                static = f"take it out of `{argument.name}`, and pass it as a static argument of its own."
+            remedy = f"Pass an array, or {static}"
             if dataclasses.is_dataclass(value) or reach.is_yours(type(value)):
                 how = "dataclass" if dataclasses.is_dataclass(value) else "pytree_node_class"
-                remedy = f"Register its class with `jax.tree_util.register_{how}`, which traces its arrays."
+                register = (
+                    f"Register its class with `jax.tree_util.register_{how}`, so that its fields are traced."
+                )
+                remedy = f"{register} If it has no arrays, {static}"
             if isinstance(argument.value, int):
                 bits = 64 if jax.config.jax_enable_x64 else 32
                 x64 = ", or set `jax_enable_x64`" if bits == 32 else ""
