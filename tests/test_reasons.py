@@ -553,7 +553,7 @@ def test_a_static_leaf_that_becomes_an_array_is_named_so(flipped):
     before, now = calls[::-1] if flipped else calls
     found = reason_for("fn", now, [before], TRACE)
     assert found.advice == (
-        "an array is traced, and any other value is static and compiled in. Pass an array each time."
+        "an array is traced, other values are static and compiled in. Pass an array each time."
     )
 
 

@@ -32,9 +32,7 @@ _ABOVE_NOTE = (
     "More than the peak: the function reads only parts of its arguments, as `t[i]` does, or the peak was "
     "measured while other programs ran. `peaks(quick=False)` measures it for longer."
 )
-_COUNT_NOTE = (
-    "XLA's counts are estimates: what stays in cache counts as accessed, sin or exp as no operation."
-)
+_ESTIMATE = "XLA's counts are estimates: what stays in cache counts as accessed, sin or exp as no operation."
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,7 +213,7 @@ def _notes(hlo: str, found: Roofline) -> tuple[str, ...]:
         _NO_TEXT_NOTE: not hlo and counted,
         _SMALL_NOTE: found.bytes_moved < _SMALL_BYTES,
         _FRESH_NOTE: found.bytes_out >= _FRESH_BYTES and jax.default_backend() == "cpu",
-        _COUNT_NOTE: counted,
+        _ESTIMATE: counted,
     }
     return tuple(note for note, holds in notes.items() if holds)
 

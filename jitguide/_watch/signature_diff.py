@@ -34,9 +34,7 @@ _NUMBER_OF_KEYS = (
     "jit compiles once per shape. Pass the same number of keys each time, or split one key in the function."
 )
 _DIMENSIONS = "jit compiles once per shape. Keep the number of dimensions: `x[None]` adds one, for example."
-_NOW_AND_THEN_AN_ARRAY = (
-    "an array is traced, and any other value is static and compiled in. Pass an array each time."
-)
+_SOMETIMES_AN_ARRAY = "an array is traced, other values are static and compiled in. Pass an array each time."
 _WITH_AND_WITHOUT = "calls with and without it are compiled separately, once each. To compile once only, pass an array each time."
 _WEAK = "a Python number has a weak type. Start from an array with a dtype, such as `jnp.{}(0)`."
 _NOT_THE_CAUSE = "that alone makes no new program, and no other difference was found."
@@ -166,7 +164,7 @@ def _leaves(name: str, before: Leaf, now: Leaf) -> Iterator[Reason]:
             yield from fixed(name, parts(before.value, now.value), "leaf")
         else:
             first, second = (show(x.value) if x.origin == STATIC else x.type for x in (before, now))
-            yield reason("static value", name, first, second, _NOW_AND_THEN_AN_ARRAY)
+            yield reason("static value", name, first, second, _SOMETIMES_AN_ARRAY)
         return
     if before == now:
         return
