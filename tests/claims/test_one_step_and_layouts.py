@@ -1,4 +1,4 @@
-"""Loops of one step, integer images, layouts, meshes and devices inside jit."""
+"""Loops of one step, integer images, layouts, meshes inside jit."""
 
 import json
 import re
