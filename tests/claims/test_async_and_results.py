@@ -96,3 +96,24 @@ def test_wrong_twin_two_jitted_functions_are_one_program(counted):
     counted()
     increment(double(x))
     assert counted()["compiles"] == 1
+
+
+SYNCHRONOUS = """
+import jax
+import jax.numpy as jnp
+
+jax.config.update("jax_cpu_enable_async_dispatch", False)
+f = jax.jit(lambda a: a @ a @ a @ a)
+a = jnp.ones((1000, 1000))
+f(a).block_until_ready()
+print(all(f(a).is_ready() for _ in range(10)))
+"""
+
+
+@pytest.mark.platform("cpu")
+@pytest.mark.claim(
+    "without-async-dispatch-a-call-waits",
+    "With `jax_cpu_enable_async_dispatch` off, a call on a CPU returns when its result is ready.",
+)
+def test_without_async_dispatch_a_call_waits(child):
+    assert child(SYNCHRONOUS) == "True\n"

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 UNUSABLE = "Some donated buffers were not usable"
 
@@ -264,3 +265,22 @@ def test_debug_nans_switches_donation_off_for_good():
     f(y)
     assert not x.is_deleted()
     assert not y.is_deleted()
+
+
+@pytest.mark.claim(
+    "donated-carry-is-reused-by-a-loop",
+    "If the initial carry of `scan`, `fori_loop` or `while_loop` is donated in the call from Python, it is deleted, "
+    "and the final carry reuses its memory.",
+)
+def test_donated_carry_is_reused_by_a_loop():
+    for loop in (
+        lambda carry: lax.scan(lambda c, _: (c * 2 + 1, None), carry, length=5)[0],
+        lambda carry: lax.fori_loop(0, 5, lambda _, c: c * 2 + 1, carry),
+        lambda carry: lax.while_loop(lambda c: c[0] < 9, lambda c: c * 2 + 1, carry),
+    ):
+        carry = jnp.arange(1000.0)
+        jitted = jax.jit(loop, donate_argnums=0)
+        aliased = jitted.lower(carry).compile().memory_analysis().alias_size_in_bytes
+        assert aliased == carry.nbytes
+        jitted(carry).block_until_ready()
+        assert carry.is_deleted()

@@ -111,13 +111,15 @@ const GuideSearch = (() => {
    */
   function find(query, most = 20) {
     const asked = SAME.reduce((text, [said, meant]) => text.replace(said, meant), query);
+    const flat = (text) => text.replaceAll("`", "").trim().toLowerCase();
     const hits = index.search(asked, {
       // These numbers find the most questions of docs/_data/questions.json (`nox -s bench -- search`).
       boost: { title: 1.6, code: 1.2 },
       bm25: BM25,
       prefix: (word) => word.length > 3,
       fuzzy: (word) => (word.length > 6 ? 0.25 : false),
-      boostDocument: (id) => weightOf(sections[id].page),
+      // A heading that is the query, such as the name of a parameter, comes first.
+      boostDocument: (id) => weightOf(sections[id].page) * (flat(sections[id].title) === flat(query) ? 4 : 1),
       weights: { prefix: 0.3, fuzzy: 0.2 },
     });
     const pages = new Map();
