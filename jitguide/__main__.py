@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jitguide import __version__, device_report, explain, record
-from jitguide._jax import otherwise
+from jitguide._otherwise import otherwise
 
 FOUND, UNKNOWN, USAGE = 0, 1, 2  # argparse itself exits with 2
 

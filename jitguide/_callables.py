@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import jax
 import jax.stages
 
-from jitguide._jax import NO_OPTIONS, jit_options, otherwise
+from jitguide._jax import NO_OPTIONS, jit_options
+from jitguide._otherwise import otherwise
 from jitguide._text import show
 
 # Where libraries keep the jitted function inside their own: `flax.nnx.jit`, `equinox.filter_jit`.

@@ -4,17 +4,17 @@ Reads of jaxprs are in `_jaxprs`; no other module makes any. `tests/test_jax_rea
 must then show a note, "not available" or "not counted", never a wrong number.
 """
 
-import functools
 import inspect
 import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import copy
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import jax
+
+from jitguide._otherwise import otherwise
 
 try:
     from jax._src import core as _core
@@ -43,25 +43,6 @@ _REBUILT = (
     "converts or checks what it is given. Pass and return its arrays, and build it inside the function; or make its "
     "`tree_unflatten` skip `__init__`: `new = object.__new__(cls)`, then set the attributes."
 )
-P = ParamSpec("P")
-R = TypeVar("R")
-T = TypeVar("T")
-
-
-def otherwise(default: T) -> Callable[[Callable[P, R]], Callable[P, R | T]]:
-    """Make a function return `default` where it raises: what it reads is missing, or has another form than expected."""
-
-    def decorate(read: Callable[P, R]) -> Callable[P, R | T]:
-        @functools.wraps(read)
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> R | T:
-            try:
-                return read(*args, **kwargs)
-            except Exception:
-                return copy(default)
-
-        return guarded
-
-    return decorate
 
 
 @otherwise(None)

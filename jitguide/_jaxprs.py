@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jitguide._jax import otherwise
+from jitguide._otherwise import otherwise
 
 try:  # not from `jax.extend`, which imports Pallas: 25 ms, and new settings, for which JAX 0.12 compiles all again
     from jax._src import core as _core

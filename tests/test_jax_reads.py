@@ -353,7 +353,7 @@ ROWS = {
     "sources": sources,
 }
 DOCUMENTED = {  # they read nothing, or only what JAX documents
-    "otherwise", "has_tracer", "nbytes", "placeholders_explained", "has_loop", "library_calls", "open_jaxpr", "is_jaxpr", "bodies", "equations", "with_bodies", "constants", "short_type", "liveness", "coarsest", "key_kind",
+    "has_tracer", "nbytes", "placeholders_explained", "has_loop", "library_calls", "open_jaxpr", "is_jaxpr", "bodies", "equations", "with_bodies", "constants", "short_type", "liveness", "coarsest", "key_kind",
 }  # fmt: skip
 
 

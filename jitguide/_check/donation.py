@@ -10,6 +10,7 @@ from jitguide._check import inputs
 from jitguide._check.findings import WORTH_BYTES, Finding, finding
 from jitguide._display import size
 from jitguide._jaxprs import bodies, name_stack, open_jaxpr
+from jitguide._otherwise import otherwise
 from jitguide._watch.signature import Leaf, Signature
 
 _Source = tuple[frozenset[int], bool]
@@ -131,6 +132,6 @@ def _bytes(leaf: Leaf) -> int:
     return _size_of(leaf.shape, leaf.dtype)
 
 
-@_jax.otherwise(0)  # such as for a key of random numbers, whose dtype is JAX's own
+@otherwise(0)  # such as for a key of random numbers, whose dtype is JAX's own
 def _size_of(shape: tuple[int, ...], dtype: str) -> int:
     return _jax.nbytes(shape, jax.numpy.dtype(dtype))

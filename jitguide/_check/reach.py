@@ -18,7 +18,8 @@ from jax.tree_util import keystr
 
 from jitguide._callables import layers, parameters_of
 from jitguide._files import owner
-from jitguide._jax import has_tracer, is_tracer, otherwise
+from jitguide._jax import has_tracer, is_tracer
+from jitguide._otherwise import otherwise
 
 Held = list[tuple[str, Any]]  # names and values
 LEAK = "a tracer"  # how the state of what holds one begins

@@ -15,7 +15,7 @@ from jitguide._check import jaxpr_scan
 from jitguide._check.findings import WORTH_BYTES, Finding, finding
 from jitguide._check.reach import Held, named
 from jitguide._display import duration, significant, size
-from jitguide._jax import otherwise
+from jitguide._otherwise import otherwise
 from jitguide._text import place, show
 from jitguide._timing.phases import Phases
 from jitguide._watch.reasons import COMPILE, TRACE, Reason

@@ -59,7 +59,7 @@ OF_JAX = re.compile(r"^jax(?:lib)?\b")  # the name of a class; jaxtyping is anot
 JAX_WORDS = re.compile(
     r"(?<![a-z]_)jax(?!typing)|xla|org_tensorflow|\bjit\b|\b_Dim[EP]\w+|\bp?jit\(|tracer|traced|vmap|pytree|stablehlo|\bHLO|PRNG|ShapedArray|sharding|\blax\b|DeviceArray"
     r"|ArrayImpl|custom_[jv][vj]p|cudnn|RESOURCE.EXHAUSTED|\bjnp\b|\bavals?\b|pspec|PartitionSpec|(?:co)?tangent|\bprimals?\b"
-    r"|static_arg(?:num|name)s|donate_arg(?:num|name)s|\b(?:in|out)_axes\b|axis_name|dimension_numbers|"
+    r"|static_arg(?:num|name)s|Non-hashable static|donate_arg(?:num|name)s|\b(?:in|out)_axes\b|axis_name|dimension_numbers|"
     r"\bPallas\b|\b(?:Triton|Mosaic GPU) lowering\b|device_put|\bpmap|"
     r"compute_on|ShapeDtypeStruct|create_device_mesh|make_mesh|mesh_shape|\b(?:in|out)_specs\b|(?:physical|logical) mesh\b|mesh axis name|unreduced|"
     r"PJRT|libtpu|TPU (?:system|initialization|backend)|/dev/(?:vfio|accel)|CoordinationService|RegisterTask|coordination_leader|mps dialect|stopped sending heartbeats|'(?:Lowered|Exported)' object|data type 'V'|'function' object has no attribute '(?:lower|clear_cache|eval_shape)'|checkify|nondiff_argnums|threefry|holomorphic|fully addressable|different trace level|"

@@ -14,6 +14,7 @@ import jaxlib
 import numpy as np
 
 from jitguide import _display, _jax
+from jitguide._otherwise import otherwise
 from jitguide._text import clean, first_sentence
 
 # Options of JAX that change what a program computes, or how fast, with their defaults: only departures are
@@ -164,7 +165,7 @@ def _backend() -> dict[str, Any]:
     return first | {"device_count": len(devices), "device_memory": memory_limit(devices[0])}
 
 
-@_jax.otherwise(None)  # optional in every backend, and not all agree on how to refuse
+@otherwise(None)  # optional in every backend, and not all agree on how to refuse
 def memory_limit(device: Any) -> int | None:
     """Return the bytes that JAX may use on `device`, or None where the backend does not say."""
     limit: int | None = device.memory_stats().get("bytes_limit")
@@ -198,7 +199,7 @@ def _public(value: str) -> str:
 
 
 def _cpu_model() -> str:
-    text = _jax.otherwise("")(Path("/proc/cpuinfo").read_text)("utf-8", "replace")  # only on Linux
+    text = otherwise("")(Path("/proc/cpuinfo").read_text)("utf-8", "replace")  # only on Linux
     found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return found[1].strip() if found else platform.processor() or platform.machine() or "unknown"
 
@@ -211,12 +212,12 @@ def _usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-@_jax.otherwise(None)  # not on Windows
+@otherwise(None)  # not on Windows
 def _load() -> float:
     return round(os.getloadavg()[0], 2)
 
 
-@_jax.otherwise(None)  # without NVIDIA's tool
+@otherwise(None)  # without NVIDIA's tool
 def _driver() -> str | None:
     command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 -- a fixed command

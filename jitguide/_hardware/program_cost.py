@@ -4,7 +4,8 @@ from typing import Any
 
 import jax
 
-from jitguide._jax import has_loop, library_calls, nbytes, otherwise
+from jitguide._jax import has_loop, library_calls, nbytes
+from jitguide._otherwise import otherwise
 
 # Below this many calls that do nothing, the cost of the call is a good part of the time.
 _FEW_CALLS = 20

@@ -12,7 +12,8 @@ from jitguide import _monitoring
 from jitguide._arguments import Arguments, copies, donates_any, donates_object
 from jitguide._callables import fresh_jit, reached, through
 from jitguide._display import duration
-from jitguide._jax import otherwise, placeholders_explained
+from jitguide._jax import placeholders_explained
+from jitguide._otherwise import otherwise
 
 _LONG_COMPILE = 0.3  # seconds; autotuning takes longer
 

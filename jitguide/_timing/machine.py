@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Self
 
-from jitguide._jax import otherwise
+from jitguide._otherwise import otherwise
 
 _STAT = Path("/proc/stat")
 # user, nice, system, irq, softirq, steal. Not idle and iowait; and guests' time is part of "user" already.

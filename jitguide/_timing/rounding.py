@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jitguide._arguments import Arguments
-from jitguide._jax import otherwise
+from jitguide._otherwise import otherwise
 
 # The arguments are changed by at most two roundings, in so many ways; another order of the operations may move a
 # result farther, by this factor.

@@ -15,6 +15,7 @@ import jax.tree_util as tree
 import numpy as np
 
 from jitguide import _callables, _jax
+from jitguide._otherwise import otherwise
 from jitguide._text import show
 
 _ARRAYS = (jax.Array, np.ndarray, np.generic)
@@ -186,7 +187,7 @@ def _origin(leaf: Any) -> str:
     return type(leaf).__name__
 
 
-@_jax.otherwise(None)  # an array may refuse, such as one that spans other processes
+@otherwise(None)  # an array may refuse, such as one that spans other processes
 def _read(owner: Any, name: str) -> Any:
     return getattr(owner, name)
 

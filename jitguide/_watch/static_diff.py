@@ -14,7 +14,8 @@ import numpy as np
 
 from jitguide._arguments import is_number
 from jitguide._display import plural
-from jitguide._jax import otherwise, tree_node
+from jitguide._jax import tree_node
+from jitguide._otherwise import otherwise
 from jitguide._text import clean, show
 
 _ARRAYS = (jax.Array, np.ndarray)

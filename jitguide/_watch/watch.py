@@ -13,6 +13,7 @@ import jax.stages
 
 from jitguide import _jax, _monitoring
 from jitguide._callables import jitted_in, peeled, require_jitted, shares_cache, unwatched
+from jitguide._otherwise import otherwise
 from jitguide._watch.block import WatchedBlock
 from jitguide._watch.cache_model import Work, history_of
 from jitguide._watch.call import Outcome
@@ -238,7 +239,7 @@ class Watched(CallLog, Stand, Generic[P, R]):
         advice = _KEPT if kept else "" if sure else _MAY_BE_KEPT
         return reason("raised", self.__name__, now=type(error).__name__, advice=advice)
 
-    @_jax.otherwise(False)
+    @otherwise(False)
     def _has_effects(self, args: _Args, kwargs: _Kwargs) -> bool:
         """Return whether this kind of call always goes through Python; quick, as the trace is there."""
         effects = self._jitted.trace(*args, **kwargs).jaxpr.effects

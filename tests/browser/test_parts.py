@@ -326,3 +326,16 @@ def test_a_filter_of_the_claims_stands_in_the_address(visit):
         page.goto(page.url)
         assert page.locator(".claim-row:visible").count() == shown
         assert page.get_by_label("Verdict").input_value() == "+"
+
+
+def test_the_questions_are_filtered_by_words(visit):
+    with visit("reference/questions.html") as page:
+        asked, said = page.locator("dl.question-list > dt"), page.get_by_role("status")
+        total = asked.count()
+        page.get_by_label("Show the questions with these words").fill("donate SCAN")
+        expect(said).to_have_text(re.compile(rf"^[1-9]\d? of {total} questions shown\.$"))
+        assert page.locator("main section[id^='questions-']:visible").count() < 10
+        page.get_by_label("Show the questions with these words").fill("no such words here")
+        expect(said).to_have_text(f"0 of {total} questions shown.")
+        page.get_by_label("Show the questions with these words").fill("")
+        expect(said).to_have_text(f"{total} of {total} questions shown.")

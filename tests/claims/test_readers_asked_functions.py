@@ -80,10 +80,10 @@ def test_delete_at_a_traced_index_needs_a_promise():
 
 
 @pytest.mark.claim(
-    "results-are-computed-anew",
+    "a-repeated-call-computes-again",
     "A jitted function computes again for values that it has had before, and returns another array.",
 )
-def test_results_are_computed_anew():
+def test_a_repeated_call_computes_again():
     ran = []
 
     @jax.jit

@@ -8,6 +8,7 @@ _NEEDED_BY = {
     "stages.js": ('class="jgs',),
     "pairs.js": ('class="call-pairs"',),
     "recording.js": ("recording-drop",),
+    "questions.js": ('dl class="simple question-list"',),
     "predict.js": ('class="guide-guesses', "guide-exercise", "lesson-progress"),
 }
 
