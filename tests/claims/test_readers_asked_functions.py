@@ -1,6 +1,6 @@
-"""Static arguments of JAX's own functions, deleting, results, names."""
+"""Static arguments of JAX's own functions, deleting, decorators, results, names."""
 
-from functools import partial
+from functools import partial, wraps
 
 import jax
 import jax.numpy as jnp
@@ -74,6 +74,43 @@ def test_delete_at_a_traced_index_needs_a_promise():
     assert promised(x, np.array([3, 0])).tolist() == [1, 2, 4]
     for i in (0, 2, -1, 5):
         assert jax.jit(jnp.insert)(x, i, 9).tolist() == np.insert(np.arange(5), i, 9).tolist()
+
+
+# Decorators ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim(
+    "decorator-below-jit-runs-while-tracing",
+    "A decorator above `@jax.jit` runs its code on each call; one below `@jax.jit` runs it while JAX traces, and not on "
+    "a hit.",
+)
+def test_decorator_below_jit_runs_while_tracing():
+    ran = []
+
+    def counting(name):
+        def decorate(fn):
+            count = 0
+
+            @wraps(fn)
+            def wrapper(*args):
+                nonlocal count
+                count += 1
+                ran.append((name, count))
+                return fn(*args)
+
+            return wrapper
+
+        return decorate
+
+    @counting("above")
+    @jax.jit
+    @counting("below")
+    def double(x):
+        return x * 2
+
+    for x in (jnp.ones(3), jnp.zeros(3), np.ones(3, np.float32)):
+        double(x)
+    assert ran == [("above", 1), ("below", 1), ("above", 2), ("above", 3)]
 
 
 # Results ---------------------------------------------------------------------------------------------------
