@@ -33,9 +33,8 @@ def batches(sequences, padded_length):
     for length, places in places_of.items():
         for start in range(0, len(places), ROWS):
             chosen = places[start : start + ROWS]
-            batch = np.zeros(
-                (ROWS, length), np.float32
-            )  # the last batch has rows of padding as well
+            # The last batch may be shorter: its last rows are padding, too.
+            batch = np.zeros((ROWS, length), np.float32)
             counts = np.ones(ROWS, np.int32)
             for row, place in enumerate(chosen):
                 counts[row] = len(sequences[place])
@@ -49,9 +48,8 @@ def run(sequences, padded_length):
     watched, results, entries = watch(score), np.zeros(len(sequences)), 0
     start = time.perf_counter()
     for places, batch, counts in batches(sequences, padded_length):
-        results[places] = np.asarray(watched(batch, counts))[
-            : len(places)
-        ]  # JAX would compile this slice
+        # NumPy cuts the padding off: JAX would compile a slice for each size.
+        results[places] = np.asarray(watched(batch, counts))[: len(places)]
         entries += batch.size
     seconds = time.perf_counter() - start
     padding = 1 - sum(map(len, sequences)) / entries
@@ -89,9 +87,10 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
 
     rng = np.random.default_rng(0)
+    # Most sequences are short.
     lengths = (
         1 + (options.longest - 1) * rng.random(options.sequences) ** 2
-    ).astype(int)  # most are short
+    ).astype(int)
     sequences = [rng.normal(size=n).astype(np.float32) for n in lengths]
     expected = np.array(
         [np.log(np.sum(np.exp(sequence))) for sequence in sequences]

@@ -133,9 +133,8 @@ def main(arguments=None):
         f"compiled for {count} rows in {time.perf_counter() - start:.2f} "
         "s, before the first call"
     )
-    flops = (compiled.cost_analysis() or {}).get(
-        "flops"
-    )  # not every backend tells
+    # Some backends don't count them.
+    flops = (compiled.cost_analysis() or {}).get("flops")
     print(
         "floating point operations:",
         "not told here" if flops is None else f"{flops:,.0f}",

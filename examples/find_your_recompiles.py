@@ -13,7 +13,6 @@ differ. Put your own calls into `as_it_came` and `fixed`.
 
 import argparse
 import sys
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +32,7 @@ KINDS = [
 ]
 
 
-@partial(jax.jit, static_argnames="cutoff")
+@jax.jit(static_argnames="cutoff")
 def score(items, cutoff):
     """Return the sum of what lies above the cut-off."""
     return jnp.sum(jnp.maximum(items - cutoff, 0.0))
@@ -115,9 +114,8 @@ def main(arguments=None):
     print(watched, end="\n\n")
 
     print("3. The fixed program:", flush=True)
-    with assert_traces(
-        1, of=score_padded
-    ):  # raises, and lists them, if there are more
+    # If there are more, this raises an error that lists them.
+    with assert_traces(1, of=score_padded):
         after = fixed(work)
     print(f"{len(work)} requests, {watched.traces} programs before, 1 now")
     if not np.allclose(before, after, rtol=1e-5, atol=1e-5):

@@ -28,9 +28,8 @@ def loss(weights, rows, targets, real):
 
 def get_devices(number):
     """Return accelerators if there are enough, else CPU devices."""
-    jax.config.update(
-        "jax_num_cpu_devices", number
-    )  # before anything else asks JAX for a device
+    # This must come before JAX first looks for devices.
+    jax.config.update("jax_num_cpu_devices", number)
     devices = jax.devices()
     return (devices if len(devices) >= number else jax.devices("cpu"))[
         :number
@@ -98,9 +97,8 @@ def main(arguments=None):
         rng.normal(size=s).astype(np.float32)
         for s in ((16, 1), (options.rows, 16), (options.rows, 1))
     )
-    padded = -(-options.rows // len(devices)) * len(
-        devices
-    )  # the next multiple
+    # Each device gets the same number of rows.
+    padded = -(-options.rows // len(devices)) * len(devices)
     real = np.arange(padded)[:, None] < options.rows
     everything = (weights, pad(data, padded), pad(targets, padded), real)
 

@@ -8,7 +8,6 @@ density in the place of `log_density`.
 
 import argparse
 import sys
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -21,9 +20,8 @@ MEAN, VARIANCE = SHAPE / RATE, SHAPE / RATE**2  # of a gamma distribution
 
 def log_density(x):
     """Return the log density up to a constant; -inf outside."""
-    inside = jnp.maximum(
-        x, 1e-30
-    )  # keeps the logarithm finite where the other side is chosen
+    # `where` computes both sides, so keep the logarithm finite.
+    inside = jnp.maximum(x, 1e-30)
     return jnp.where(
         x > 0, (SHAPE - 1) * jnp.log(inside) - RATE * x, -jnp.inf
     )
@@ -32,9 +30,8 @@ def log_density(x):
 def move(state, key):
     """Propose a step, take it or stay; one chain, one key."""
     x, density = state
-    to_walk, to_decide = jax.random.split(
-        key
-    )  # each draw needs a key of its own
+    # Each draw needs a key of its own.
+    to_walk, to_decide = jax.random.split(key)
     proposal = x + 1.5 * jax.random.normal(to_walk)
     proposed = log_density(proposal)
     taken = jnp.log(jax.random.uniform(to_decide)) < proposed - density
@@ -45,7 +42,7 @@ def move(state, key):
 
 
 @watch
-@partial(jax.jit, static_argnames="steps")
+@jax.jit(static_argnames="steps")
 def advance(x, key, steps):
     """Return positions; mean and mean square of x - MEAN; share moved."""
 
@@ -85,9 +82,8 @@ def main(arguments=None):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     chains, rounds = number_between(20, 10**6), number_between(2, 1000)
-    steps = number_between(
-        2, 10**6
-    )  # longer sums of 32-bit numbers would lose their last terms
+    # Longer sums in float32 would lose their last terms.
+    steps = number_between(2, 10**6)
     parser.add_argument(
         "--chains",
         type=chains,
@@ -109,9 +105,8 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
 
     key = jax.random.key(42)
-    x = jnp.full(
-        options.chains, MEAN, float
-    )  # without the dtype, the second round would compile again
+    # Without the dtype, the second round would compile again.
+    x = jnp.full(options.chains, MEAN, float)
     history = []
     for number in range(options.rounds):
         x, found = advance(
@@ -126,9 +121,8 @@ def main(arguments=None):
         )
 
     advance.assert_traces(1)
-    of_chains = np.mean(
-        history[1:], axis=0
-    )  # the first round is for the chains to forget their start
+    # Drop the first round, in which the chains forget their start.
+    of_chains = np.mean(history[1:], axis=0)
     off, square, _ = of_chains.T
     # The chains know nothing of each other, so their spread tells how far
     # off their mean can be.

@@ -39,22 +39,19 @@ def data_of(process, rows):
 
 def take_part(process, processes, address, rows):
     """Be one process: connect, contribute a part, get the total."""
-    jax.config.update(
-        "jax_cpu_collectives_implementation", "gloo"
-    )  # what processors talk through
+    # On CPUs, the processes exchange data through Gloo.
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(
         address, processes, process, initialization_timeout=60
     )
-    mesh = Mesh(
-        np.array(jax.devices()), ("all",)
-    )  # the devices of all processes
+    # `jax.devices()` lists the devices of all processes.
+    mesh = Mesh(np.array(jax.devices()), ("all",))
     split = NamedSharding(mesh, PartitionSpec("all"))
     whole = jax.make_array_from_process_local_data(
         split, data_of(process, rows)
     )
-    total = sum_of_squares(
-        whole
-    )  # every process has to make the same calls, in the same order
+    # All processes must make the same calls, in the same order.
+    total = sum_of_squares(whole)
     print(
         f"sees {jax.device_count()} devices, has {rows} rows of "
         f"{whole.size}"
@@ -90,9 +87,8 @@ def run_all(options):
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     deadline, children, codes = time.monotonic() + TIMEOUT, [], [None]
-    with ThreadPoolExecutor(
-        options.processes
-    ) as readers:  # an unread pipe fills up, and all stop
+    # Read all pipes at once: an unread one fills up and stops its process.
+    with ThreadPoolExecutor(options.processes) as readers:
         try:
             for process in range(options.processes):
                 children.append(start(process, options, address))
@@ -130,9 +126,8 @@ def oversee(options):
     )
     outputs, codes = run_all(options)
     for process, output in enumerate(outputs):
-        for line in re.findall(
-            r"^(?!\[Gloo\]).+", output, re.MULTILINE
-        ):  # that tells of connections
+        # Leave out Gloo's lines about connections.
+        for line in re.findall(r"^(?!\[Gloo\]).+", output, re.MULTILINE):
             print(f"process {process}: {line}")
     if any(codes) or None in codes:
         said = [

@@ -22,9 +22,8 @@ from jitguide import watch
 
 def use_cache(folder):
     """Keep executables in this folder; call it before the first jit."""
-    folder = (
-        Path(folder).expanduser().absolute()
-    )  # the same one from wherever the program is started
+    # An absolute path: the program may start in another folder.
+    folder = Path(folder).expanduser().absolute()
     jax.config.update("jax_compilation_cache_dir", str(folder))
     # By default, programs that compile in less than a second are not kept.
     # Here, all are.

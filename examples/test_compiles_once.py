@@ -26,11 +26,8 @@ def smooth(signal, strength):
 def real_life():
     """Yield the arguments of some calls, as different as possible."""
     rng = np.random.default_rng(0)
-    for strength in (
-        0.1,
-        0.5,
-        0.9,
-    ):  # floats, all of them: the whole number 1 would be another type
+    # Floats only: the whole number 1 would be another type.
+    for strength in (0.1, 0.5, 0.9):
         yield rng.normal(size=100).astype(np.float32), strength
 
 
@@ -44,18 +41,16 @@ def careless(function):
 
 def test_it_compiles_once():
     smooth.clear_cache()  # what other tests compiled would help this one
-    with assert_traces(
-        1, of=smooth
-    ):  # not compiles: a persistent cache may save them
+    # Count traces: a persistent cache may save compiles.
+    with assert_traces(1, of=smooth):
         for signal, strength in real_life():
             smooth(signal, strength)
 
 
 def test_it_keeps_compiling_nothing_in_a_loop_that_feeds_back():
     signal, strength = next(real_life())
-    signal = smooth(
-        signal, strength
-    )  # from here on, the argument is a JAX array: a warm-up for the loop
+    # Warm up: from here on, the argument is a JAX array.
+    signal = smooth(signal, strength)
     smooth(signal, strength)
     with assert_traces(0, of=smooth), assert_compiles(0, of=smooth):
         for _ in range(10):

@@ -9,7 +9,6 @@ of `predict` and `examples`.
 import argparse
 import sys
 import time
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +41,7 @@ def loss(params, x, y):
 
 
 @watch  # counts traces; remove it with `assert_traces` below
-@partial(jax.jit, donate_argnames="state")
+@jax.jit(donate_argnames="state")
 def step(state, x, y):
     """Return the new state and the loss before; deletes the old state."""
     params, velocity = state
@@ -107,13 +106,11 @@ def main(arguments=None):
     first = state
     before = float(loss(state[0], x, y))
     for number in range(1, options.steps + 1):
-        batch = rng.integers(
-            len(x), size=options.batch
-        )  # one size: a smaller last batch would compile again
+        # Keep one size: a smaller last batch would compile again.
+        batch = rng.integers(len(x), size=options.batch)
         state, value = step(state, x[batch], y[batch])
-        if (
-            number % max(1, options.steps // 5) == 0
-        ):  # float() waits for the device: not in every step
+        # `float()` waits for the device, so don't call it in each step.
+        if number % max(1, options.steps // 5) == 0:
             seconds = time.perf_counter() - begun
             print(
                 f"step {number:5}  loss {float(value):.4f}  after "

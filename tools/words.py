@@ -1,13 +1,14 @@
 """Find words of the old vocabulary of the guide, and say the word of the field instead.
 
 It reads the prose of pages, the docstrings, messages and comments of `jitguide`, `examples` and `tools`, and the sentences
-of the error catalogue. It leaves alone what is not ours to word: code, outputs, links, and quotations, such as JAX's messages.
+of the error catalogue and of claims. It leaves alone what is not ours to word: code, outputs, links, and quotations, such as JAX's messages.
 Patterns are phrases where the bare word has a good use too; the use is named beside the pattern.
 `tools/page_rules.py` runs it. It needs the standard library only.
 """
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -128,15 +129,30 @@ def catalogue(text: str) -> Iterator[tuple[int, str]]:
             )
 
 
+def claims(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the sentences of claims, which pages show as proofs."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.claim":
+            yield node.lineno, ast.literal_eval(node.args[1])
+
+
 def problems(path: Path) -> list[tuple[int, str]]:
     """Return line and message for each phrase of a file that the guide avoids."""
-    lines = {".md": page, ".py": module, ".toml": catalogue}[path.suffix](path.read_text("utf-8"))
+    read = {".md": page, ".py": module, ".toml": catalogue}[path.suffix]
+    lines = (claims if path.parent.name == "claims" else read)(path.read_text("utf-8"))
     return [(n, f"{found!r}: say {say}.") for n, line in lines for found, say in words(line)]
 
 
 def files() -> list[Path]:
-    """Return what is checked: pages, package, examples, tools and the catalogue."""
-    globs = ("docs/**/*.md", "jitguide/**/*.py", "jitguide/**/*.toml", "examples/*.py", "tools/*.py")
+    """Return what is checked: pages, package, examples, tools, the catalogue and the claims."""
+    globs = (
+        "docs/**/*.md",
+        "jitguide/**/*.py",
+        "jitguide/**/*.toml",
+        "examples/*.py",
+        "tools/*.py",
+        "tests/claims/test_*.py",
+    )
     paths = sorted(path.relative_to(_ROOT) for glob in globs for path in _ROOT.glob(glob))
     left = [p for p in paths if not {"_build", "_data"} & set(p.parts) and p != Path("tools/words.py")]
     return [_ROOT / p for p in left]

@@ -83,8 +83,8 @@ def test_stages_happen_one_by_one(counted):
 
 @pytest.mark.claim(
     "compiled-serves-one-signature",
-    "A compiled program serves the shapes, dtypes and structure it was compiled for and refuses all others: "
-    "it never traces again.",
+    "A compiled function serves the shapes, dtypes and structure it was compiled for and refuses all others: it "
+    "never traces again.",
 )
 @pytest.mark.parametrize(
     "other", [(jnp.ones(4),), (jnp.ones(3, int),), ([X],), (X, X)], ids=["shape", "dtype", "tree", "count"]
@@ -103,7 +103,7 @@ def test_wrong_twin_compiled_recompiles_on_demand():
 
 @pytest.mark.claim(
     "compiled-takes-no-static-values",
-    "Static values are fixed by `lower()` and are left out when the compiled program is called.",
+    "Static values are fixed by `lower()` and are left out when the compiled function is called.",
 )
 def test_compiled_takes_no_static_values():
     compiled = jax.jit(lambda x, n: x * n, static_argnums=1).lower(X, 2).compile()
@@ -114,7 +114,7 @@ def test_compiled_takes_no_static_values():
 
 @pytest.mark.claim(
     "compiled-cannot-be-transformed",
-    "A compiled program cannot be differentiated, batched or called inside another jit.",
+    "A compiled function cannot be differentiated, batched or called inside another jit.",
 )
 @pytest.mark.parametrize("transform", [jax.grad, jax.vmap, jax.jit])
 def test_compiled_cannot_be_transformed(transform):
@@ -136,7 +136,7 @@ def test_lowered_text_is_stablehlo():
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "cost-analysis-counts-a-loop-once",
-    "`cost_analysis` counts the body of a loop once, whatever its trip count: a loop of ten matrix products "
+    "`cost_analysis` counts the body of a loop once and ignores the trip count: a loop of ten matrix products "
     "reports as one.",
 )
 def test_cost_analysis_counts_a_loop_once():
@@ -187,7 +187,7 @@ def test_exported_program_is_for_its_platform():
 
 @pytest.mark.claim(
     "exported-program-works-inside-jit",
-    "Unlike a compiled program, an exported one can be called inside another jitted function.",
+    "Unlike a compiled function, an exported one can be called inside another jitted function.",
 )
 def test_exported_program_works_inside_jit():
     exported = export.export(jax.jit(lambda x: x * 2))(X)

@@ -51,7 +51,7 @@ def test_result_of_a_python_number_is_weak():
 
 @pytest.mark.claim(
     "two-jitted-functions-two-programs",
-    "Two functions jitted separately are two compiled programs; one jitted function doing both is one.",
+    "Two functions jitted separately are two executables; one jitted function doing both is one.",
     seeds="S001-05 S001-25 S001-26",
 )
 def test_two_jitted_functions_two_programs(counted):

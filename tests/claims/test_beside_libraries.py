@@ -203,8 +203,8 @@ def test_debug_print_of_a_split_array_gathers_it(child):
 
 @pytest.mark.claim(
     "mask-indexing-outside-jit-compiles-for-each-count",
-    "Without jit, `x[mask]` compiles for each new number of selected elements; a reduction with `where=mask` does not, and "
-    "neither does NumPy's indexing of `np.asarray(x)`.",
+    "Without jit, `x[mask]` compiles for each new number of selected elements; a reduction with `where=mask` "
+    "does not, nor does NumPy's indexing of `np.asarray(x)`.",
 )
 def test_mask_indexing_outside_jit_compiles_for_each_count(counted):
     x = jnp.arange(16.0)

@@ -41,7 +41,7 @@ def add_up(tree):
 
 @pytest.mark.claim(
     "wrapping-compiles-nothing",
-    "Wrapping a function in jit neither traces nor compiles it: both wait for the first call.",
+    "Wrapping a function in jit does not trace or compile it: both wait for the first call.",
     seeds="S002-42 S004-29",
 )
 def test_wrapping_compiles_nothing(counted):
@@ -134,7 +134,7 @@ def test_new_dtype_retraces():
 
 @pytest.mark.claim(
     "python-scalar-values-share-an-entry",
-    "The value of a traced Python number is not part of the key: 3.0 and 4.0 share one program.",
+    "The value of a traced Python number is not part of the key: 3.0 and 4.0 share a compiled function.",
     seeds="S002-72",
 )
 def test_python_scalar_values_share_an_entry():
@@ -151,7 +151,7 @@ def test_python_scalar_types_retrace():
 
 @pytest.mark.claim(
     "numpy-shares-the-program",
-    "A NumPy array in place of a JAX array of the same shape and dtype neither traces nor compiles again.",
+    "A NumPy array in place of a JAX array of the same shape and dtype does not make JAX trace or compile again.",
 )
 def test_numpy_shares_the_program(counted):
     f, runs = jitted()
@@ -165,7 +165,7 @@ def test_numpy_shares_the_program(counted):
 
 @pytest.mark.claim(
     "numpy-float64-shares-the-float32-program",
-    "With 64-bit types off, `float64` and `float32` NumPy arrays share one program.",
+    "With 64-bit types off, `float64` and `float32` NumPy arrays share a compiled function.",
 )
 def test_numpy_float64_shares_the_float32_program():
     assert runs_of([(np.ones(4, np.float32),), (np.ones(4, np.float64),)]) == [1, 0]
@@ -173,8 +173,8 @@ def test_numpy_float64_shares_the_float32_program():
 
 @pytest.mark.claim(
     "numpy-memory-order-is-no-key",
-    "The memory order of a NumPy argument is not part of the key: C order, Fortran order and strided views "
-    "share one program.",
+    "The memory order of a NumPy argument is not part of the key: C order, Fortran order and strided views share "
+    "a compiled function.",
 )
 def test_numpy_memory_order_is_no_key():
     c = np.ones((4, 4), np.float32)

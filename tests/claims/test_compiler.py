@@ -31,7 +31,7 @@ def wasteful(x):
 
 @pytest.mark.claim(
     "dead-code-is-not-compiled",
-    "Work whose result nobody uses is an equation of the jaxpr and not an operation of the compiled program.",
+    "Work whose result is not used is an equation of the jaxpr and not an operation of the compiled function.",
     seeds="S002-01 S002-50 S002-51 S002-52 S002-53",
 )
 def test_dead_code_is_not_compiled():
@@ -100,8 +100,8 @@ def test_separate_jits_keep_their_work():
 
 @pytest.mark.claim(
     "training-step-is-one-program",
-    "Forward pass, derivative and update, jitted together, are one trace and one compiled program, which "
-    "later steps reuse.",
+    "Forward pass, derivative and update, jitted together, are one trace and one executable, which later steps "
+    "reuse.",
     seeds="S002-02 S002-08 S002-22 S004-28",
 )
 def test_training_step_is_one_program(counted):
@@ -125,8 +125,8 @@ def test_training_step_is_one_program(counted):
 
 @pytest.mark.claim(
     "closed-over-array-is-written-into-the-program",
-    "An array that a jitted function takes from outside is not an argument of the compiled program: its "
-    "values are written into it.",
+    "An array that a jitted function takes from outside is not an argument of the compiled function: its values "
+    "are written into it.",
     seeds="S002-74 S002-75 S002-77",
 )
 def test_closed_over_array_is_written_into_the_program():
@@ -138,8 +138,8 @@ def test_closed_over_array_is_written_into_the_program():
 
 @pytest.mark.claim(
     "equal-work-is-merged",
-    "The same operation on the same input, written twice, is two equations of the jaxpr and one operation "
-    "of the compiled program.",
+    "The same operation on the same input, written twice, is two equations of the jaxpr and one operation of the "
+    "compiled function.",
     seeds="S002-01",
 )
 def test_equal_work_is_merged():
@@ -151,7 +151,7 @@ def test_equal_work_is_merged():
 @pytest.mark.claim(
     "constants-are-folded-by-the-compiler",
     "An operation on constants is in the jaxpr and in the StableHLO, and is replaced by its value in the "
-    "compiled program.",
+    "compiled function.",
     seeds="S004-02",
 )
 def test_constants_are_folded_by_the_compiler():
@@ -163,7 +163,7 @@ def test_constants_are_folded_by_the_compiler():
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "elementwise-operations-are-fused",
-    "A chain of a few elementwise operations becomes one fusion of the compiled program.",
+    "A chain of a few elementwise operations becomes one fusion of the compiled function.",
     seeds="S002-06 S002-41 S004-11 S004-12",
 )
 def test_elementwise_operations_are_fused():
@@ -175,8 +175,8 @@ def test_elementwise_operations_are_fused():
 
 @pytest.mark.claim(
     "affine-map-compiles-to-dot-and-add",
-    "A product with a matrix plus a bias is `dot_general` and `add` in the jaxpr; its compiled program "
-    "holds one dot and one add.",
+    "A product with a matrix plus a bias is `dot_general` and `add` in the jaxpr; its compiled function holds "
+    "one dot and one add.",
     seeds="S002-48 S002-49",
 )
 def test_affine_map_compiles_to_dot_and_add():

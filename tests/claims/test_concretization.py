@@ -102,7 +102,7 @@ def test_and_or_not_raise_too():
 @pytest.mark.claim(
     "bitwise-operators-work-on-bits",
     "Of numbers `&`, `|` and `~` take the bits, so `~1` is -2 and counts as true, and under `disable_jit` so is "
-    "`~True`; `jnp.logical_not` and its kin go by the truth.",
+    "`~True`; `jnp.logical_not` and `logical_and` go by the truth.",
 )
 @pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
 def test_bitwise_operators_work_on_bits():
@@ -283,7 +283,7 @@ def test_f_string_shows_the_tracer():
 
 @pytest.mark.claim(
     "iterating-a-traced-array-unrolls",
-    "`for row in x` works on a traced array, one turn per row; a traced scalar raises `TypeError`.",
+    "`for row in x` works on a traced array, one iteration per row; a traced scalar raises `TypeError`.",
 )
 def test_iterating_a_traced_array_unrolls():
     turns = []

@@ -310,8 +310,7 @@ def test_wrong_twin_one_direction_of_the_guard_listens():
 
 @pytest.mark.claim(
     "persistent-cache-saves-compiling-only",
-    "With the persistent cache a second process traces and lowers again, and takes the compiled program "
-    "from disk.",
+    "With the persistent cache a second process traces and lowers again, and takes the executable from disk.",
 )
 def test_persistent_cache_saves_compiling_only(tmp_path):
     code = """

@@ -31,8 +31,7 @@ def test_python_loop_is_unrolled():
 
 @pytest.mark.claim(
     "loop-primitives-hold-one-body",
-    "`scan`, `fori_loop` and `while_loop` hold their body once in the jaxpr, whatever the number of "
-    "iterations.",
+    "`scan`, `fori_loop` and `while_loop` hold their body once in the jaxpr, for 10 iterations as for 10,000.",
     seeds="S002-13 S002-88 S002-90 S002-96",
 )
 def test_loop_primitives_hold_one_body():
@@ -101,7 +100,7 @@ def test_fori_with_traced_bound_is_a_while():
 
 @pytest.mark.claim(
     "traced-trip-count-shares-one-program",
-    "A `fori_loop` whose trip count is a traced argument serves different counts with one program, zero "
+    "A `fori_loop` whose trip count is a traced argument serves different counts with one compile, zero "
     "included.",
     seeds="S002-94",
 )
@@ -256,7 +255,7 @@ def test_reverse_mode_needs_a_known_trip_count():
 
 @pytest.mark.claim(
     "unroll-keeps-the-jaxpr",
-    "`scan(unroll=n)` changes the lowered program, not the jaxpr's one equation.",
+    "`scan(unroll=n)` changes the lowered code, not the jaxpr's one equation.",
 )
 def test_unroll_keeps_the_jaxpr():
     def loop(unroll):
@@ -487,8 +486,8 @@ def test_python_loop_around_a_jitted_step_works():
 
 @pytest.mark.claim(
     "sampling-loop-is-one-small-program",
-    "A denoising loop, as in diffusion sampling, is one program for 5 steps and for 50 if it is a "
-    "`fori_loop` over a traced number of steps.",
+    "A denoising loop, as in diffusion sampling, compiles once for 5 steps and for 50 if it is a `fori_loop` "
+    "over a traced number of steps.",
     seeds="S002-12 S002-13 S002-99",
 )
 def test_sampling_loop_is_one_small_program():

@@ -77,8 +77,7 @@ def facts(child):
 
 @pytest.mark.claim(
     "other-device-compiles-only",
-    "An array committed to another device keeps the trace and the lowered program, and is compiled for "
-    "again.",
+    "An array committed to another device keeps the trace and the lowered code, and is compiled for again.",
 )
 def test_other_device_compiles_only(facts):
     assert facts["cold"] == [[1, 1, 1], [0]]
@@ -110,7 +109,7 @@ def test_replicated_argument_keeps_the_mesh_trace(facts):
 
 @pytest.mark.claim(
     "earlier-device-stays-cached",
-    "Returning to an array on the default device hits, whatever ran on other devices in between.",
+    "Returning to an array on the default device hits, also after calls on other devices.",
 )
 def test_earlier_device_stays_cached(facts):
     assert facts["again"] == [[0, 0, 0], [0]]

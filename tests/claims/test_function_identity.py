@@ -99,7 +99,7 @@ def test_kept_partial_hits():
 
 @pytest.mark.claim(
     "fresh-tree-partial-recompiles",
-    "`jax.tree_util.Partial` as the jitted function compiles each time it is made anew, like "
+    "`jax.tree_util.Partial` as the jitted function compiles each time it is created again, like "
     "`functools.partial`.",
 )
 def test_fresh_tree_partial_recompiles():

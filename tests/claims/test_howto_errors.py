@@ -136,8 +136,8 @@ def test_pad_length_must_be_static(counted):
 
 @pytest.mark.claim(
     "where-replaces-slice-assignment",
-    "For a function that works entry by entry, `jnp.where(jnp.arange(n) < i, f(x), x)` is `x[:i] = "
-    "f(x[:i])`, with one program for the values of `i`.",
+    "For a function that works entry by entry, `jnp.where(jnp.arange(n) < i, f(x), x)` is `x[:i] = f(x[:i])`, "
+    "with one compile for the values of `i`.",
 )
 def test_where_replaces_slice_assignment(counted):
     f = jax.jit(lambda x, i: jnp.where(jnp.arange(x.shape[0]) < i, x**2, x))
@@ -206,7 +206,8 @@ def test_rounding_shrinks_in_float64():
 @pytest.mark.platform("cpu")
 @pytest.mark.claim(
     "chaotic-loops-drift-apart",
-    "On a CPU, a chaotic recurrence starts alike in an eager Python loop and in `lax.scan`, whose body is compiled, and ends elsewhere.",
+    "On a CPU, a chaotic recurrence starts with the same values in an eager Python loop and in `lax.scan`, whose "
+    "body is compiled, and ends elsewhere.",
 )
 def test_chaotic_loops_drift_apart():
     def step(state):
@@ -530,7 +531,8 @@ def test_wrong_twin_disable_jit_removes_every_tracer():
 
 @pytest.mark.claim(
     "disable-jit-counts-at-the-call",
-    "`disable_jit` counts when a jitted function is called: a function that was wrapped under it and is called later is traced as ever.",
+    "`disable_jit` counts when a jitted function is called: a function that was wrapped under it and is called "
+    "later is traced as usual.",
 )
 def test_disable_jit_counts_at_the_call():
     seen = []
@@ -584,7 +586,7 @@ def test_breakpoint_shows_values_of_a_jitted_function():
 
 @pytest.mark.claim(
     "raise-in-a-branch-always-fires",
-    "A `raise` in a branch of `lax.cond` fires while tracing, whatever the condition.",
+    "A `raise` in a branch of `lax.cond` fires while tracing, for a true and for a false condition.",
 )
 def test_raise_in_a_branch_always_fires():
     def refuse(x):
@@ -836,7 +838,8 @@ def test_scan_can_carry_or_consume_keys():
 
 @pytest.mark.claim(
     "stateful-generator-moves-on",
-    "A generator of `jax.experimental.random.stateful_rng` passed to a jitted function moves on with each call, in one program; one that is made inside repeats.",
+    "A generator of `jax.experimental.random.stateful_rng` passed to a jitted function moves on with each call, "
+    "after one compile; one that is made inside repeats.",
 )
 def test_stateful_generator_moves_on(counted):
     from jax.experimental.random import stateful_rng

@@ -42,8 +42,8 @@ def wave(x):
 
 @pytest.mark.claim(
     "memory-analysis-allocates-nothing",
-    "`memory_analysis` of a compiled program tells its bytes without running it, also for arrays too large "
-    "for the memory.",
+    "`memory_analysis` of a compiled function gives its bytes without running it, also for arrays too large for "
+    "the memory.",
 )
 def test_memory_analysis_allocates_nothing():
     needed = analysis(lambda x: 2 * x, floats(2**22, 2**22))
@@ -303,7 +303,7 @@ def open_export():
 
 @pytest.mark.claim(
     "compiled-takes-numpy-arrays",
-    "A compiled program takes NumPy arrays, `float64` for `float32` included, and Python numbers for its types.",
+    "A compiled function takes NumPy arrays, `float64` for `float32` included, and Python numbers for its types.",
 )
 def test_compiled_takes_numpy_arrays():
     compiled = jax.jit(lambda x, n: x * n).lower(floats(3), floats()).compile()
@@ -312,7 +312,7 @@ def test_compiled_takes_numpy_arrays():
 
 @pytest.mark.claim(
     "compiled-keeps-the-spelling",
-    "A compiled program takes by position what was lowered by position, and by keyword what was lowered so.",
+    "A compiled function takes by position what was lowered by position, and by keyword what was lowered so.",
 )
 def test_compiled_keeps_the_spelling():
     f = jax.jit(lambda x: x * 2)

@@ -30,7 +30,7 @@ def hidden(function):
 @pytest.mark.claim(
     "wrapper-without-signature-hides-static-names",
     "Behind a wrapper of `*args, **kwargs`, `static_argnums` does not reach an argument passed by keyword, nor "
-    "`static_argnames` one passed by position; `functools.wraps`, or giving both options, repairs it.",
+    "`static_argnames` one passed by position; `functools.wraps`, or giving both options, fixes it.",
 )
 def test_wrapper_without_signature_hides_static_names():
     with pytest.raises(jax.errors.ConcretizationTypeError):
@@ -95,7 +95,8 @@ def test_function_in_a_static_field_is_compared_by_identity(counted):
 
 @pytest.mark.claim(
     "each-array-of-a-list-is-an-input",
-    "A list of arrays is one input of the program for each array; the same numbers in one array are one.",
+    "A list of arrays is one input of the compiled function for each array; the same numbers in one array are "
+    "one.",
 )
 def test_each_array_of_a_list_is_an_input():
     parts = [np.ones(3, np.float32)] * 20
@@ -204,7 +205,7 @@ def test_looking_at_a_result_waits(look):
 
 @pytest.mark.claim(
     "named-scope-reaches-the-compiled-program",
-    "`jax.named_scope` names the operations inside it: the name is in the text of the compiled program.",
+    "`jax.named_scope` names the operations inside it: the name is in the text of the compiled function.",
 )
 def test_named_scope_reaches_the_compiled_program():
     def f(x):
@@ -248,7 +249,7 @@ def test_named_scope_stays_under_grad_and_in_loops():
 
 @pytest.mark.claim(
     "profile-names-the-operations",
-    "The record of `jax.profiler.trace` names, for what ran, the operation of the compiled program and the "
+    "The record of `jax.profiler.trace` names, for what ran, the operation of the compiled function and the "
     "function; `ProfileData` reads it.",
 )
 @pytest.mark.filterwarnings("ignore:builtin type:DeprecationWarning")
@@ -508,7 +509,7 @@ def test_moved_cache_folder_is_found(tmp_path):
 
 @pytest.mark.claim(
     "persistent-cache-has-no-size-limit-by-default",
-    "By default the size of the persistent cache is not limited, and neither is that of an entry from below.",
+    "By default the size of the persistent cache is not limited, nor is that of an entry from below.",
 )
 def test_persistent_cache_has_no_size_limit_by_default(tmp_path):
     names = "jax_compilation_cache_max_size", "jax_persistent_cache_min_entry_size_bytes"

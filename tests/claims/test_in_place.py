@@ -36,7 +36,7 @@ def test_wrong_twin_item_assignment_works():
 
 @pytest.mark.claim(
     "augmented-item-assignment-is-refused",
-    "`x[0] += 1`, `x[0] *= 2` and their kin fail like `x[0] = 1`.",
+    "`x[0] += 1`, `x[0] *= 2` and the other operators that assign fail like `x[0] = 1`.",
     seeds="S002-35",
 )
 @pytest.mark.parametrize("statement", ["x[0] += 1", "x[0] -= 1", "x[0] *= 2", "x[0] /= 2", "x[:2] **= 2"])

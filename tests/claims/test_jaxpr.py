@@ -268,7 +268,7 @@ def test_make_jaxpr_needs_types_only():
 
 @pytest.mark.claim(
     "jaxpr-keeps-unused-work",
-    "A jaxpr keeps work whose result nobody uses; removing it is left to later stages.",
+    "A jaxpr keeps work whose result is not used; removing it is left to later stages.",
 )
 def test_jaxpr_keeps_unused_work():
     assert _names(jax.make_jaxpr(lambda x: (jnp.sin(x), x)[1])(1.0)) == ["sin"]

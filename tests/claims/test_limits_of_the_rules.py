@@ -228,7 +228,7 @@ def test_reads_before_two_writes_may_copy():
 
 @pytest.mark.claim(
     "captured-uniform-array-hides-in-the-text",
-    "A captured array of equal numbers takes a few characters of the lowered text, whatever its size.",
+    "A captured array of a million zeros takes a few characters of the lowered text.",
 )
 def test_captured_uniform_array_hides_in_the_text():
     def length(table):
@@ -283,7 +283,8 @@ def test_static_minus_zero_shares_the_program_of_zero():
 
 @pytest.mark.claim(
     "fresh-static-nan-recompiles",
-    "A `nan` made anew for each call as a static argument traces each time, since it equals nothing.",
+    "A `nan` that is created again for each call, as a static argument, traces each time, since it equals "
+    "nothing.",
 )
 def test_fresh_static_nan_recompiles():
     traces = []

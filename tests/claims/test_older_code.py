@@ -91,8 +91,8 @@ print(jax.shard_map(lambda x: x * 2, mesh=auto, in_specs=jax.P("i"), out_specs=j
 
 @pytest.mark.claim(
     "shard-map-on-an-explicit-mesh-wants-placed-inputs",
-    "On a mesh of `jax.make_mesh`, whose axes are explicit, `shard_map` raises `ValueError` for an input that is not split as "
-    "`in_specs` says; placed by `device_put`, or on a mesh with automatic axes, it works.",
+    "On a mesh of `jax.make_mesh`, whose axes are explicit, `shard_map` raises `ValueError` for an input that is "
+    "split differently from `in_specs`; placed by `device_put`, or on a mesh with automatic axes, it works.",
 )
 def test_shard_map_on_an_explicit_mesh_wants_placed_inputs(child):
     assert child(SHARD_MAP, devices=2).split() == ["refused", "12.0", "12.0"]

@@ -11,7 +11,7 @@ def cube(x):
 
 @pytest.mark.claim(
     "grad-of-jitted-makes-two-programs",
-    "`grad(jit(f))` runs a forward and a backward program; `jit(grad(f))` is one program.",
+    "`grad(jit(f))` runs a compiled forward and a compiled backward pass; `jit(grad(f))` runs both as one.",
 )
 def test_grad_of_jitted_makes_two_programs(counted):
     def jits_in(f):

@@ -34,7 +34,7 @@ def test_wrong_twin_print_runs_at_every_call(capsys):
 
 @pytest.mark.claim(
     "side-effects-happen-once-per-trace",
-    "A side effect is neither erased nor random: it happens once per trace, and again with the next trace.",
+    "A side effect is not erased, and is not random: it happens once per trace, and again with the next trace.",
     seeds="S000-09 S000-13 S001-19 S001-24",
 )
 def test_side_effects_happen_once_per_trace():
@@ -93,7 +93,7 @@ def test_plain_python_reads_the_global_each_time(monkeypatch):
 
 @pytest.mark.claim(
     "global-is-frozen-by-the-trace",
-    "The value of a global is frozen by the trace: a change is invisible to warm calls.",
+    "The value of a global is frozen by the trace: a change is invisible to later hits.",
     seeds="S000-12 S000-14",
 )
 def test_global_is_frozen_by_the_trace(monkeypatch):
@@ -141,7 +141,8 @@ def test_new_signature_reads_the_new_global(monkeypatch):
 
 @pytest.mark.claim(
     "clear-cache-reads-the-new-global",
-    "`f.clear_cache()` on a jitted function makes the next call trace again, and so read globals anew.",
+    "`f.clear_cache()` on a jitted function makes the next call trace again, and so read the new values of "
+    "globals.",
     seeds="S000-14",
 )
 def test_clear_cache_reads_the_new_global(monkeypatch):
@@ -227,7 +228,7 @@ def test_iterator_argument_is_refused():
 
 @pytest.mark.claim(
     "iterator-argument-is-about-to-fail-earlier",
-    "An iterator argument now also warns: JAX says that flattening one will become an error of its own.",
+    "An iterator argument now also warns that flattening one will become an error of its own.",
     seeds="S000-18",
 )
 def test_iterator_argument_is_about_to_fail_earlier():
@@ -305,7 +306,7 @@ def test_changing_a_list_argument_stays_inside():
 
 @pytest.mark.claim(
     "outer-iterator-advances-while-tracing-only",
-    "`next()` on an iterator from outside advances while tracing: warm calls repeat the first element.",
+    "`next()` on an iterator from outside advances while tracing: hits repeat the first element.",
     seeds="S000-12",
 )
 def test_outer_iterator_advances_while_tracing_only():

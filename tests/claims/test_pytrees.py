@@ -63,7 +63,7 @@ def test_dict_keys_may_be_strings():
 
 @pytest.mark.claim(
     "dicts-come-back-sorted",
-    "A dict returned by a jitted function has its keys in sorted order, whatever order the body used.",
+    "A dict returned by a jitted function has its keys in sorted order, also if the body used another order.",
 )
 def test_dicts_come_back_sorted():
     assert list(jax.jit(lambda x: {"b": x, "a": x})(X)) == ["a", "b"]
@@ -71,7 +71,8 @@ def test_dicts_come_back_sorted():
 
 @pytest.mark.claim(
     "none-is-an-empty-tree",
-    "`None` is a container without leaves: it is not part of the program, and comes back from it as `None`.",
+    "`None` is a container without leaves: it is not an input of the compiled function, and comes back from it "
+    "as `None`.",
 )
 def test_none_is_an_empty_tree():
     assert jax.tree_util.tree_leaves(None) == []
@@ -234,7 +235,7 @@ def test_aux_values_come_with_the_gradient():
 
 @pytest.mark.claim(
     "derivatives-nest",
-    "`grad` of `grad` is the second derivative, and one jit around both makes one program.",
+    "`grad` of `grad` is the second derivative, and one jit around both compiles once.",
     seeds="S002-101 S002-17",
 )
 def test_derivatives_nest():

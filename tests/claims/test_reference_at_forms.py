@@ -65,7 +65,7 @@ def test_update_copies_if_the_old_array_is_used():
 
 @pytest.mark.claim(
     "at-multiply-needs-unique-indices-for-grad",
-    "The gradient of `.at[i].multiply(v)` and its kin with respect to `v` needs `unique_indices=True`.",
+    "The gradients of `.at[i].multiply(v)`, `divide` and `power` with respect to `v` need `unique_indices=True`.",
 )
 @pytest.mark.parametrize("method", ["multiply", "divide", "power"])
 def test_at_multiply_needs_unique_indices_for_grad(method):
@@ -114,7 +114,7 @@ def test_at_slice_is_cut_to_the_array():
 
 @pytest.mark.claim(
     "fill-value-depends-on-the-dtype",
-    "`mode='fill'` gives `nan` for floats, the least value for integers, the greatest for unsigned ones and "
+    "`mode='fill'` gives `nan` for floats, the smallest value for integers, the largest for unsigned ones and "
     "`True` for booleans.",
 )
 @pytest.mark.parametrize(

@@ -276,7 +276,7 @@ def test_vmap_of_jitted_works_in_python_each_time():
 
 @pytest.mark.claim(
     "looking-after-a-call-is-free",
-    "After a call, `trace`, `lower` and `compile` for the same types do nothing anew.",
+    "After a call, `trace`, `lower` and `compile` for the same types repeat no work.",
 )
 def test_looking_after_a_call_is_free(counted):
     f, runs = jitted()
@@ -553,7 +553,7 @@ def test_debug_info_names_source_lines():
 
 @pytest.mark.claim(
     "compiled-overlooks-weak-types",
-    "A compiled program takes a Python float for `float32`, and a strongly typed array where it was compiled "
+    "A compiled function takes a Python float for `float32`, and a strongly typed array where it was compiled "
     "for a Python float; an int it refuses.",
 )
 def test_compiled_overlooks_weak_types():
@@ -598,7 +598,7 @@ def test_donation_shows_in_memory_analysis():
 
 @pytest.mark.claim(
     "stages-cannot-be-pickled",
-    "Neither a lowered nor a compiled function can be pickled: `jax.export` writes programs that can be kept.",
+    "A lowered and a compiled function cannot be pickled: `jax.export` writes functions that can be kept.",
 )
 def test_stages_cannot_be_pickled():
     lowered = jax.jit(double).lower(X)
@@ -676,7 +676,7 @@ def test_compile_takes_no_other_devices(shardings):
 
 @pytest.mark.claim(
     "compiled-refuses-arrays-elsewhere",
-    "A compiled program refuses an array that was placed on another device: it moves nothing.",
+    "A compiled function refuses an array that was placed on another device: it moves nothing.",
 )
 def test_compiled_refuses_arrays_elsewhere(shardings):
     assert shardings[5] == "Computation"

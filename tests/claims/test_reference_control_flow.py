@@ -149,8 +149,7 @@ def test_wrong_twin_any_carry_is_promoted():
 
 @pytest.mark.claim(
     "raise-in-an-untaken-branch-fires",
-    "A `raise` in a branch of `cond` fires whatever the predicate is, with jit and without: both branches are "
-    "traced.",
+    "A `raise` in a branch of `cond` that is not taken fires, with jit and without: both branches are traced.",
 )
 @pytest.mark.parametrize("wrap", [jax.jit, lambda f: f], ids=["jit", "eager"])
 def test_raise_in_an_untaken_branch_fires(wrap):
@@ -172,8 +171,7 @@ def test_int_branch_is_not_unified_with_float():
 
 @pytest.mark.claim(
     "list-of-functions-is-unrolled",
-    "A list comprehension over functions is legal in a jitted function: each function's operations are written "
-    "out.",
+    "A list comprehension over functions is legal in a jitted function: each function's operations are unrolled.",
 )
 def test_list_of_functions_is_unrolled():
     functions = [jnp.sin, jnp.cos, jnp.tanh]

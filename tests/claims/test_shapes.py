@@ -40,7 +40,7 @@ def test_shape_from_a_traced_value_fails():
 
 @pytest.mark.claim(
     "static-length-is-baked-in",
-    "With the length static the shape is part of the program: each length has a program of its own.",
+    "With the length static the shape is fixed in the compiled function: each length compiles one of its own.",
     seeds="S002-58 S002-60 S002-61 S002-62",
 )
 def test_static_length_is_baked_in():
@@ -128,7 +128,8 @@ def test_traced_slice_bound_fails():
 
 @pytest.mark.claim(
     "dynamic-slice-moves-a-fixed-window",
-    "`lax.dynamic_slice` takes a traced start and a static size, so one program cuts the window anywhere.",
+    "`lax.dynamic_slice` takes a traced start and a static size, so one compiled function cuts the window "
+    "anywhere.",
 )
 def test_dynamic_slice_moves_a_fixed_window():
     runs = []
@@ -155,8 +156,8 @@ def test_boolean_mask_indexing_fails():
 
 @pytest.mark.claim(
     "mask-assignment-fails-even-for-a-scalar",
-    "`x.at[mask].set(number)` fails under jit with a traced mask, although neither its result nor the "
-    "number has a shape in doubt.",
+    "`x.at[mask].set(number)` fails under jit with a traced mask, although the shapes of its result and of the "
+    "number are known.",
     seeds="S002-63 S002-64",
 )
 def test_mask_assignment_fails_even_for_a_scalar():
@@ -263,7 +264,7 @@ def test_size_pads_and_truncates_silently():
 
 @pytest.mark.claim(
     "size-pads-with-zero-by-default",
-    "`nonzero(size=)` pads with index 0 unless `fill_value` says otherwise, which looks like a found entry.",
+    "`nonzero(size=)` pads with index 0 unless you pass another `fill_value`, which looks like a found entry.",
 )
 def test_size_pads_with_zero_by_default():
     assert jnp.nonzero(jnp.array([0, 1, 0]), size=3)[0].tolist() == [1, 0, 0]
@@ -307,8 +308,8 @@ def padded(x, length):
 
 @pytest.mark.claim(
     "padding-shares-one-program",
-    "Sequences padded to one length, with the true length as a traced argument, share one program and give "
-    "the unpadded result.",
+    "Sequences padded to one length, with the true length as a traced argument, share a compiled function and "
+    "give the unpadded result.",
     seeds="S002-10 S002-57 S002-68",
 )
 def test_padding_shares_one_program():
@@ -342,7 +343,7 @@ def test_padding_without_a_mask_is_wrong():
 
 @pytest.mark.claim(
     "buckets-bound-the-number-of-programs",
-    "Padding to the next power of two leaves at most one program for each doubling of the length.",
+    "Padding to the next power of two leaves at most one compile for each doubling of the length.",
     seeds="S002-68",
 )
 def test_buckets_bound_the_number_of_programs():

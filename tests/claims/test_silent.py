@@ -241,7 +241,7 @@ def test_casts_to_integers_saturate():
 
 @pytest.mark.claim(
     "in-place-numpy-change-is-seen",
-    "A NumPy argument changed between calls is read anew by the next call: its type is cached, and not its "
+    "A NumPy argument changed between calls is read again by the next call: its type is cached, and not its "
     "values.",
 )
 def test_in_place_numpy_change_is_seen():

@@ -161,7 +161,7 @@ def test_jit_the_branch_keep_the_decision():
 
 @pytest.mark.claim(
     "static-factor-in-a-python-loop",
-    "A Python loop around a jitted step traces the step once per value of a static argument, not per turn.",
+    "A Python loop around a jitted step traces the step once per value of a static argument, not per iteration.",
     seeds="S001-35",
 )
 def test_static_factor_in_a_python_loop():

@@ -112,7 +112,7 @@ def test_weak_type_shows_as_a_tilde():
 
 @pytest.mark.claim(
     "typeof-shows-what-a-tracer-stands-for",
-    "`jax.typeof` gives the abstract type of a value, inside and outside jit alike.",
+    "`jax.typeof` gives the abstract type of a value, inside and outside jit.",
 )
 def test_typeof_shows_what_a_tracer_stands_for():
     if not hasattr(jax, "typeof"):
@@ -181,7 +181,7 @@ def test_tracer_is_a_jax_array():
 
 @pytest.mark.claim(
     "computing-with-a-tracer-gives-a-tracer",
-    "Whatever is computed from a traced argument is traced too, comparisons and `astype` included.",
+    "What is computed from a traced argument is traced too, comparisons and `astype` included.",
     seeds="S003-18 S003-19",
 )
 def test_computing_with_a_tracer_gives_a_tracer():
@@ -372,7 +372,7 @@ def test_disable_jit_runs_the_body_on_values():
 
 @pytest.mark.claim(
     "shape-check-costs-nothing-when-warm",
-    "An `assert` on a shape runs while tracing: it refuses a wrong shape, and is gone from warm calls.",
+    "An `assert` on a shape runs while tracing: it refuses a wrong shape, and does not run on a hit.",
 )
 def test_shape_check_costs_nothing_when_warm():
     checks = []
