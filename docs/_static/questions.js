@@ -3,7 +3,7 @@
   const asked = [...document.querySelectorAll("dl.question-list > dt")];
   const sections = new Set(asked.map((one) => one.closest("section")));
 
-  const input = Object.assign(document.createElement("input"), { type: "search" });
+  const input = Object.assign(document.createElement("input"), { type: "search", size: 40 });
   const label = document.createElement("label");
   label.append("Show the questions with these words", input);
   const said = document.createElement("p");
@@ -13,7 +13,7 @@
   form.setAttribute("aria-label", "Filter the questions");
   form.append(label, said);
   form.addEventListener("submit", (event) => event.preventDefault());
-  document.querySelector("section[id^='questions-']").before(form);
+  asked[0].closest("section").before(form);
 
   function show() {
     const words = input.value.toLowerCase().split(/\s+/);
