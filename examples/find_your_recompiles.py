@@ -117,7 +117,7 @@ def main(arguments=None):
     # If there are more, this raises an error that lists them.
     with assert_traces(1, of=score_padded):
         after = fixed(work)
-    print(f"{len(work)} requests, {watched.traces} programs before, 1 now")
+    print(f"{len(work)} requests: {watched.traces} compiles before, 1 now")
     if not np.allclose(before, after, rtol=1e-5, atol=1e-5):
         sys.exit(
             f"The check failed: the fixed program gives {after}, and "

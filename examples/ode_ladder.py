@@ -96,7 +96,7 @@ def main(arguments=None):
     }
     try:
         result = compare(
-            rungs, begin, options.steps, baseline="JAX, eager", budget=0.2
+            rungs, begin, options.steps, baseline="NumPy", budget=0.2
         )
     except ValueError as error:
         sys.exit(f"The check failed. {error}")

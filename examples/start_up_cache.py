@@ -3,7 +3,7 @@
 Run it with `python start_up_cache.py`. It starts itself twice, as two
 processes that share one folder, and prints what the first call cost each of
 them. Without `--folder` the folder is a temporary one; with it, the
-programs are kept, and you can run it again. In your own program, copy
+executables are kept, and you can run it again. In your own program, copy
 `use_cache`.
 """
 
@@ -25,8 +25,8 @@ def use_cache(folder):
     # An absolute path: the program may start in another folder.
     folder = Path(folder).expanduser().absolute()
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    # By default, programs that compile in less than a second are not kept.
-    # Here, all are.
+    # By default, JAX keeps what took a second or more to compile. Here, it
+    # keeps all.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
@@ -138,7 +138,7 @@ def main(arguments=None):
     parser.add_argument(
         "--folder",
         type=Path,
-        help="where to keep programs (default: a temporary folder)",
+        help="where to keep executables (default: a temporary folder)",
     )
     parser.add_argument(
         "--work", action="store_true", help=argparse.SUPPRESS

@@ -29,7 +29,7 @@ WRONG = {
 }
 # For each program how to make its check fail: a piece of its text, and what to put in its place.
 SABOTAGE = {
-    "bucketed_batches": ("axis=1, where=real)", "axis=1)"),
+    "bucketed_batches": ("axis=(1, 2), where=both)", "axis=(1, 2))"),
     "compile_ahead": ("jnp.tanh(product)", "jnp.sin(product)"),
     "find_your_recompiles": (", where=real)", ", where=real) + 1"),
     "many_devices": ("on_one = loss(\n", "on_one = 2 * loss(\n"),
@@ -39,7 +39,7 @@ SABOTAGE = {
     "several_processes": ("split, data_of(process, rows)", "split, 2 * data_of(process, rows)"),
     "start_up_cache": ("use_cache(folder)\n", "pass\n"),
     "test_compiles_once": ("neighbours = (", "neighbours = 2 * ("),
-    "training_loop": (', donate_argnames="state"', ""),
+    "training_loop": ('(donate_argnames="state")', ""),
 }
 # Arguments that make a program quick; the pages run them with their defaults.
 SMALL = {

@@ -1,7 +1,8 @@
 // Gives each block of code a toolbar: "Copy", and "Copy runnable" where the program of the block stands, folded, below.
 (() => {
   const BLOCKS =
-    "div.cell_input div.highlight pre, div.program div.highlight pre, div.error-example div.highlight pre, div.error-repair div.highlight pre";
+    "div.cell_input div.highlight pre, div.program div.highlight pre, div.error-example div.highlight pre, div.error-repair div.highlight pre, " +
+    "div:is(.highlight-python, .highlight-console, .highlight-yaml, .highlight-toml, .highlight-bash) > div.highlight pre";
   const said = document.createElement("div");
   said.className = "program-said";
   said.setAttribute("aria-live", "polite"); // one for the page: readers hear what happened

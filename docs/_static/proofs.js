@@ -70,25 +70,24 @@ const GuideProofs = (() => {
     return made;
   }
 
-  // Below the block in which the mark stands; a table stays whole.
-  function place(link) {
-    const table = link.closest("table");
-    if (table) return table.closest(".pst-scrollable-table-container") || table;
-    return link.closest("p, li, dd, h1, h2, h3, h4, figcaption") || link.parentElement;
-  }
-
   function shut(link) {
-    document.getElementById(link.getAttribute("aria-controls"))?.remove();
+    const shown = document.getElementById(link.getAttribute("aria-controls"));
+    (shown?.closest(".proof-cell")?.parentElement ?? shown)?.remove();
     link.setAttribute("aria-expanded", "false");
     link.focus();
   }
 
+  // Below the block, or the row of a table, in which the mark stands.
   async function toggle(link, name) {
     if (link.getAttribute("aria-expanded") === "true") return shut(link);
     try {
       const made = panel(await load(name), link);
-      const block = place(link);
-      block.tagName === "LI" || block.tagName === "DD" ? block.append(made) : block.after(made);
+      const row = link.closest("tbody tr");
+      const block = link.closest("p, li, dd, h1, h2, h3, h4, figcaption") || link.parentElement;
+      if (row) row.after(element("tr", element("td", made, { className: "proof-cell", colSpan: row.cells.length })));
+      else if (block.matches("li, dd")) block.append(made);
+      else block.after(made);
+      made.scrollIntoView({ block: "nearest" });
       link.setAttribute("aria-controls", made.id);
       link.setAttribute("aria-expanded", "true");
     } catch {
