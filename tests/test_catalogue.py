@@ -337,7 +337,7 @@ def test_keys_are_unique_kebab_case() -> None:
 @pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.key)
 def test_the_entry_is_complete(entry: Entry) -> None:
     assert bool(entry.examples) is (entry.key not in ELSEWHERE)
-    assert (DOCS / f"{entry.page}.md").exists()
+    assert (DOCS / f"{entry.page.partition('#')[0]}.md").exists()
     assert entry.cause.endswith(".")
     assert entry.cost.endswith(".")
     assert not entry.title.endswith(".")

@@ -32,7 +32,7 @@ class Entry:
     examples: tuple[str, ...]
     fix: str  # code that does what was meant
     cost: str  # of the fix, in a sentence
-    page: str  # of the guide, relative to the site
+    page: str  # of the guide, relative to the site, with the anchor of a section or without
     error: str | None = None  # qualified name of the class that is raised, or None if nothing is raised
     # Regular expressions; any of them, found in the message, recognises the entry.
     patterns: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class Explanation(_display.AsData):
 
     def _text(self, fit: Callable[[str, int], str]) -> str:
         own = {"Yours": self.line, "Needs": self.argument and f"the value of {self.argument}"}
-        if self.where and self.page == _TRACER_ERRORS:
+        if self.where and self.page.startswith(_TRACER_ERRORS):
             own["Where"] = f"in the library `{self.where}`: {_IN_LIBRARY}"
         if self.foreign:
             return self._not_of_jax(fit)
@@ -150,4 +150,9 @@ def _address(page: str) -> str:
     except PackageNotFoundError:
         urls = []
     site = next((url.partition(", ")[2] for url in urls if url.startswith("Documentation,")), "")
-    return f"{site.rstrip('/')}/{page}.html" if site else f"docs/{page}.md in the source of the guide"
+    name, mark, section = page.partition("#")
+    return (
+        f"{site.rstrip('/')}/{name}.html{mark}{section}"
+        if site
+        else f"docs/{name}.md in the source of the guide"
+    )

@@ -71,7 +71,7 @@ def messages():
         # What needs another machine or installation has no example, but a text that people pasted.
         line = first_line(entry) if entry.examples else texts.get(entry.key, "").strip().split("\n")[-1]
         if line:
-            found.append((entry.key, line, {homes[entry.key], entry.page}))
+            found.append((entry.key, line, {homes[entry.key], entry.page.partition("#")[0]}))
     return found
 
 

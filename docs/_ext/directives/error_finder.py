@@ -72,7 +72,7 @@ def data(homes: dict[str, str]) -> dict[str, Any]:
             "fix": entry.fix,
             "cost": entry.cost,
             "page": entry.page,
-            "home": homes.get(entry.key, entry.page),
+            "home": homes.get(entry.key, entry.page.partition("#")[0]),
             "patterns": list(map(javascript, entry.patterns)),
             "beginnings": entry.beginnings,
             "source": list(map(javascript, entry.source)),

@@ -124,8 +124,9 @@ class ErrorIndex(_OfGroups):
             ]
         found += self._code(entry.fix, "the fix", "error-repair", entry)
         found += paragraph([nodes.strong(text="Cost: "), *self.parse_inline(entry.cost)[0]])
-        if entry.page != self.env.docname:
-            found += paragraph(self.parse_inline(f"More: {{doc}}`/{entry.page}`")[0])
+        page, mark, heading = entry.page.partition("#")
+        if page != self.env.docname:
+            found += paragraph(self.parse_inline(f"More: [](/{page}.md{mark}{heading})")[0])
         return found
 
     def _code(self, code: str, label: str, kind: str, entry: Entry) -> nodes.container:

@@ -50,11 +50,11 @@
     ]);
   }
   function entry(found, library) {
-    const about = { href: address(found.page) };
-    const more = found.page === found.home ? [] : [" · ", element("a", "The page about it", about)];
+    const about = { href: address(...found.page.split("#")) };
+    const more = found.page === found.home ? [] : [" · ", element("a", "More about it", about)];
     return [
       element("p", element("strong", rich(found.title))),
-      ...(library && found.page === TRACER_ERRORS ? [inLibrary(library)] : []),
+      ...(library && found.page.startsWith(TRACER_ERRORS) ? [inLibrary(library)] : []),
       element("p", [element("b", "Cause: "), ...rich(found.cause)]),
       element("p", element("b", "Fix:")),
       element("pre", found.fix.trim(), { tabIndex: 0 }),
