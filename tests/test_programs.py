@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from _ext.programs import candidates, compare_outputs, runner
 from _ext.programs.prove import Trial, prove
-from _ext.programs.render import Origin
+from _ext.programs.render import Origin, write
+from _ext.programs.slicer import Cell, Page
 
 sys.path.insert(0, str(Path(__file__).parent / "minipages"))
 from pages import PAGES
@@ -248,3 +249,17 @@ def test_a_program_is_run_again_until_it_behaves_or_cannot(monkeypatch, outputs,
     trial = Trial(lambda fresh: runner.Job("x", "", fresh=fresh), difference, measures)
     assert prove({"x": trial}, 1)["x"].difference == problem
     assert [job.fresh for job in jobs] == fresh
+
+
+def test_imports_come_first_unless_settings_stand_before_them():
+    cells = [
+        "import jax",
+        "x = jax.numpy.ones(3)",
+        "import numpy as np\nimport math",
+        "print(np.sum(x), math.pi)",
+    ]
+    text = write(Page([Cell(source) for source in cells]), 3, 1, Origin("A page", "learn/a-page", "0.12.0"))
+    assert text.splitlines()[2:7] == ["import math", "", "import jax", "import numpy as np", ""]
+    cells[1] = 'jax.config.update("jax_enable_x64", True)\nx = jax.numpy.ones(3)'
+    text = write(Page([Cell(source) for source in cells]), 3, 1, Origin("A page", "learn/a-page", "0.12.0"))
+    assert text.index("jax.config") < text.index("import numpy")

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import functools
 import itertools
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -20,6 +21,7 @@ WARNS = "# Meant to warn: "
 MEASURES = "# Prints what it measures: yours will differ."
 PRINTS = "# The blocks before this one print as well."
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_SETTINGS = re.compile(r"\benviron\b|\bjax\.config\b")
 _KNOWN = ("jax", "numpy", "jitguide", "matplotlib")  # the order in which they are named
 
 
@@ -142,7 +144,10 @@ def own(cell: Cell) -> str:
 
 
 def earlier(page: Page, kept: Sequence[Statement], target: Sequence[Statement]) -> str:
-    """Return the kept statements as text: their own lines, and of imports what is used."""
+    """Return the kept statements as text: their own lines, and of imports what is used, at the top.
+
+    An import below a line that sets the environment or JAX's settings stays there.
+    """
     used, mentioned = _used([*kept, *target]), set().union(*(s.mentions for s in [*kept, *target]))
     parts: list[tuple[Statement, str]] = []
     seen = set()
@@ -152,6 +157,9 @@ def earlier(page: Page, kept: Sequence[Statement], target: Sequence[Statement]) 
         if text and not (s.is_import and text in seen):
             seen.add(text)
             parts.append((s, text))
+    sets = (i for i, (s, line) in enumerate(parts) if not s.is_import and _SETTINGS.search(line))
+    free = next(sets, len(parts))
+    parts = sorted(parts[:free], key=lambda part: not part[0].is_import) + parts[free:]
     runs = itertools.groupby(parts, key=lambda part: part[0].is_import)
     parts = [part for _, run in runs for part in sorted(run, key=lambda part: _is_foreign(part[0]))]
     text = ""
