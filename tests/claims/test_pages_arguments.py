@@ -46,7 +46,7 @@ def test_wrong_twin_static_field_is_a_leaf():
 @pytest.mark.claim(
     "array-in-a-static-field-fails-later",
     "An array in a static field of a registered dataclass passes at the first call; a call with another "
-    "array there raises `ValueError`.",
+    "array of several elements there raises `ValueError`.",
 )
 @pytest.mark.parametrize("make", [np.ones, jnp.ones], ids=["NumPy", "JAX"])
 def test_array_in_a_static_field_fails_later(make):
