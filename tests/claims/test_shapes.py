@@ -211,7 +211,7 @@ def test_where_replaces_mask_assignment():
 @pytest.mark.claim(
     "mask-arithmetic-works-for-finite-values",
     "Multiplying by the inverted mask and subtracting the masked constant equals a masked assignment for "
-    "finite values, with static shapes.",
+    "finite floats, with static shapes.",
     seeds="S002-66",
 )
 def test_mask_arithmetic_works_for_finite_values():
