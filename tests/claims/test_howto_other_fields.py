@@ -143,7 +143,7 @@ def test_sum_of_bcoo_arrays_grows(shape):
 @pytest.mark.claim(
     "maximum-of-many-numbers-may-drop-a-nan",
     "On a CPU, `jnp.max` and `jnp.min` of 5,000 `float32` or `float64` numbers lack the `nan` among them, also along one "
-    "axis, and with or without jit. A jitted mean of their `jax.nn.relu` lacks it, too. Of 4,000, all give it. "
+    "axis, and with or without jit. A jitted mean of their `jax.nn.relu` lacks it, too. Of 4,000, these give it. "
     "`jnp.isnan(x).any()` finds it.",
 )
 def test_maximum_of_many_numbers_may_drop_a_nan(dtype):
