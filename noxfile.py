@@ -56,7 +56,7 @@ def env(session: nox.Session) -> None:
     if sys.version_info < OLDEST_PYTHON:
         found, needed = (".".join(map(str, v[:2])) for v in (sys.version_info, OLDEST_PYTHON))
         session.error(
-            f"The guide needs Python {needed} or later; nox runs on {found}. Install nox for a newer Python."
+            f"The guide needs Python {needed} or later; nox runs on {found}. Install nox for a newer Python"
         )
     # One environment for many sessions, because JAX and Sphinx take 800 MB; the stamp lets a session start
     # without asking pip, which would need the network to build the package.
@@ -112,7 +112,7 @@ def need_fork(session: nox.Session) -> None:
     if not hasattr(os, "fork"):
         session.error(
             "The build runs pages in forked processes, which Windows does not have: run it in WSL "
-            "(https://learn.microsoft.com/windows/wsl)."
+            "(https://learn.microsoft.com/windows/wsl)"
         )
 
 
@@ -136,7 +136,7 @@ def docs(session: nox.Session) -> None:
     if "-b" in arguments:
         at = arguments.index("-b")
         if at + 1 == len(arguments):
-            session.error("`-b` needs the name of a builder.")
+            session.error("`-b` needs the name of a builder")
         builder = arguments[at + 1]
         del arguments[at : at + 2]
     options, pages = split_pages(session, arguments)
@@ -165,9 +165,7 @@ def split_pages(session: nox.Session, arguments: list[str]) -> tuple[list[str], 
             ends = difflib.get_close_matches(page.rpartition("/")[2], by_end.values(), 4)
             near = difflib.get_close_matches(page, known, 2) + [n for n, end in by_end.items() if end in ends]
             hint = f"; near it are {', '.join(dict.fromkeys(near))}" if near else ""
-            session.error(
-                f"There is no page {word!r}{hint}. Name a page as in `nox -s docs -- learn/shapes`."
-            )
+            session.error(f"There is no page {word!r}{hint}. Name a page as in `nox -s docs -- learn/shapes`")
     return options, pages
 
 
@@ -275,7 +273,7 @@ def browser(session: nox.Session) -> None:
 def need_site(session: nox.Session) -> None:
     """Stop with one sentence where there is nothing to check."""
     if not HTML.joinpath("index.html").exists():
-        session.error("There is no built site yet: run `nox -s docs` first.")
+        session.error("There is no built site yet: run `nox -s docs` first")
 
 
 @nox.session(venv_backend="none", requires=["env"], default=False)
@@ -288,7 +286,7 @@ def bench(session: nox.Session) -> None:
         name for name in names if name not in ("build", "first", "lighthouse", "rebuild", "refresh")
     ]
     if unknown := [name for name in chosen if name not in names]:
-        session.error(f"No benchmark is called {', '.join(unknown)}; there are {', '.join(names)}.")
+        session.error(f"No benchmark is called {', '.join(unknown)}; there are {', '.join(names)}")
     for name in chosen:
         options = [word for word in session.posargs if word.startswith("-")]
         nox_python = {"NOX_PYTHON": sys.executable}  # `rebuild` measures nox as well
@@ -341,7 +339,7 @@ def recording_files(session: nox.Session, name: str) -> tuple[Path, Path]:
     """Return where the recording of a machine lies, and what the figures of the pages drew on it."""
     file = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     if not file:
-        session.error('Name the machine first: nox -s record -- "8-core laptop".')
+        session.error('Name the machine first: nox -s record -- "8-core laptop"')
     folders = ROOT / "jitguide" / "_recording" / "machines", ROOT / "docs" / "_data" / "figures"
     return folders[0] / f"{file}.json", folders[1] / f"{file}.json"
 
@@ -354,7 +352,7 @@ def unpack_recording(session: nox.Session, results: str) -> None:
         }
     if "machine.json" not in there:
         session.error(
-            f"{results} holds no machine.json: its recording failed, and recording.txt in it says why."
+            f"{results} holds no machine.json: its recording failed, and recording.txt in it says why"
         )
     machine, figures = recording_files(session, json.loads(there["machine.json"])["name"])
     for part, path in (("machine.json", machine), ("figures.json", figures)):
@@ -417,7 +415,7 @@ def versions(session: nox.Session) -> None:
     chosen = [word for word in session.posargs if not word.startswith("-") and word not in files]
     chosen = chosen or (["newest"] if newest else list(RELEASES))
     if unknown := [release for release in chosen if release not in {*RELEASES, "newest"}]:
-        session.error(f"No such release on the list: {', '.join(unknown)}. There are {', '.join(RELEASES)}.")
+        session.error(f"No such release on the list: {', '.join(unknown)}. There are {', '.join(RELEASES)}")
     session.install(*group("lock"))
     folder = ROOT / "build" / ("claims-of-files" if files else "claims")
     if files:
@@ -443,7 +441,7 @@ def record_devices(session: nox.Session) -> None:
     if not records:
         session.error(
             "After --device, give a number of CPU devices to record here, such as 8, or a record of another "
-            "machine: the results.zip that tools/run_here.py packs."
+            "machine: the results.zip that tools/run_here.py packs"
         )
     for place, word in enumerate(records):
         if word.isdigit():
@@ -513,7 +511,7 @@ def lint_scripts(session: nox.Session, *, fix: bool) -> None:
         session.run("npm", "ci", "--ignore-scripts", "--prefer-offline", "--silent")
     except CommandFailed:
         session.error(
-            "The scripts and styles were not checked: npm could not install Biome from its registry."
+            "The scripts and styles were not checked: npm could not install Biome from its registry"
         )
     session.run("npx", "--no-install", "biome", "check", *(["--write"] if fix else []), "--error-on-warnings")
 
@@ -609,7 +607,7 @@ def ci(session: nox.Session) -> None:
     if "second" in chosen:
         runners["second"] = second_nox(session)
         if not runners["second"] and "second" in session.posargs:
-            session.error(f"Install one: {missing}.")
+            session.error(f"Install one: {missing}")
     steps = [(part, step) for part in chosen if runners[part] for step in CI[part]]
     if "--list" in session.posargs:
         for part, step in steps:

@@ -105,9 +105,10 @@ def main(arguments=None):
     print(f"{options.long} steps in one compiled loop:", flush=True)
     start = time.perf_counter()
     end = in_one_loop(begin, options.long).block_until_ready()
+    seconds = time.perf_counter() - start
     print(
-        f"{1e3 * (time.perf_counter() - start):.0f} ms, at {end[0]:.3f} "
-        f"prey and {end[1]:.3f} predators"
+        f"{1e3 * seconds:.0f} ms, {1e9 * seconds / options.long:.0f} ns per "
+        f"step, at {end[0]:.3f} prey and {end[1]:.3f} predators"
     )
     drift = abs(conserved(end) / conserved(begin) - 1)
     if not drift < 1e-3:
