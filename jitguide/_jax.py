@@ -170,12 +170,6 @@ def tree_node(structure: Any) -> tuple[Any, list[Any]]:
     return structure.node_data(), structure.children()
 
 
-@otherwise(None)
-def captured(traced: Any) -> list[Any]:
-    """Return the values that a function took from around it. Without them, `stages` does not run inside a trace."""
-    return [*traced._consts, *getattr(traced.jaxpr, "consts", ())]
-
-
 @contextmanager
 def placeholders_explained() -> Iterator[None]:
     """Add what to do to the error of a class that does not take what JAX's lowered and compiled functions put in it."""

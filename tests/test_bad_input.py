@@ -189,6 +189,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "stages, lowered": (lambda: jg.stages(lowered()), TypeError, STAGED),
     "stages, compiled": (lambda: jg.stages(lowered().compile()), TypeError, STAGED),
     "stages, in jit": (lambda: in_jit(lambda x: jg.stages(double, x)), RuntimeError, TRACED),
+    "stages, in vmap": (lambda: in_vmap(lambda x: jg.stages(double, x)), RuntimeError, TRACED),
     "stages, show": (lambda: jg.stages(double, 1.0).show("HLO"), ValueError, "'HLO' is none. Use 'source'"),
     "stages, diff": (lambda: jg.stages(double, 1.0).diff(3), TypeError, "`other` is of type int"),
     "roofline, not callable": (lambda: jg.roofline(ones()), TypeError, NOT_CALLED),

@@ -209,13 +209,6 @@ def tree_node(take_away, monkeypatch):
     assert found.kinds == ("retrace",)
 
 
-def captured(take_away, monkeypatch):
-    take_away(_jax.captured)
-    assert stages(wave, X).notes == ()
-    with pytest.raises(RuntimeError, match="inside a function that JAX is tracing"):
-        jax.jit(lambda y: [stages(lambda x: x + y, X), y])(X)
-
-
 def cost_analysis(take_away, monkeypatch):
     take_away(_jax.cost_analysis)
     assert set(stages(wave, X).cost.values()) == {None}
@@ -336,7 +329,6 @@ ROWS = {
     "trace_settings": trace_settings,
     "setting": setting,
     "tree_node": tree_node,
-    "captured": captured,
     "uses_a_key_twice": uses_a_key_twice,
     "cost_analysis": cost_analysis,
     "memory_analysis": memory_analysis,

@@ -388,11 +388,7 @@ def test_a_compiled_object_is_refused():
 
 
 def test_a_tracer_is_refused():
-    message = (
-        "stages was called inside a function that JAX is tracing: an argument is a tracer of type "
-        "float32[8]. Call stages outside of jit, grad and vmap, on arrays."
-    )
-    with pytest.raises(RuntimeError, match=re.escape(message)):
+    with pytest.raises(RuntimeError, match="`stages` was called inside a function that JAX is tracing"):
         jax.jit(lambda x: stages(selu, x))(X)
 
 
@@ -565,8 +561,7 @@ def test_on_several_devices_a_note_says_that_cost_and_memory_are_of_one():
 
 
 def test_a_captured_tracer_is_refused():
-    message = "stages was called inside a function that JAX is tracing: a captured value is a tracer of type"
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(RuntimeError, match="`stages` was called inside a function that JAX is tracing"):
         jax.vmap(lambda y: stages(lambda x: x * y, X))(X)
 
 

@@ -21,18 +21,16 @@ from jitguide._stages.tags import Nodes, replay, sites_of, tagged, tags, untag_n
 NO_LINKS = "Links are not available: JAX made no copy of this program that carries labels."
 NO_HLO = "The optimized HLO is not available on this backend."
 NO_HLO_LINKS = "Links to the optimized HLO are not available: the compiled text carries no labels."
-_TRACED = "stages was called inside a function that JAX is tracing"
-_OUTSIDE = "Call stages outside of jit, grad and vmap, on arrays."
 _VALUE = re.compile(r"%(?!arg)\w+")
 
 
 def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Stages:
     """Trace, lower and compile once, and link what came out."""
-    traced = _trace(jitted, args, kwargs)
-    nodes = Nodes(traced.jaxpr, sites_of(traced.jaxpr))
-    labelled = _tagged(jitted, traced, nodes, args, kwargs)
+    found = traced("stages", jitted, args, kwargs)
+    nodes = Nodes(found.jaxpr, sites_of(found.jaxpr))
+    labelled = _tagged(jitted, found, nodes, args, kwargs)
     with _jax.placeholders_explained():
-        jaxpr, lowered = labelled or (traced.jaxpr, traced.lower())
+        jaxpr, lowered = labelled or (found.jaxpr, found.lower())
     compiled = _compile(lowered)
     debug, hlo = lowered.as_text(debug_info=True), untag_names(_jax.compiled_text(compiled), nodes)
     ops, module = stablehlo.read(debug), Module(hlo)
@@ -59,30 +57,13 @@ def build(fn: Any, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         operations=_operations(nodes, ops, module),
         cost=_jax.cost_analysis(compiled, hlo),
         memory=_jax.memory_analysis(compiled),
-        constants=_constants(traced.jaxpr),
-        donated=_donated(traced),
+        constants=_constants(found.jaxpr),
+        donated=_donated(found),
         notes=(
             *[text for text, is_so in missing.items() if is_so][:1],
             *_notes(loops, hlo, shown, stablehlo.devices(debug)),
         ),
     )
-
-
-def _trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    _refuse_tracers("an argument", jax.tree.leaves((args, kwargs)))
-    found = traced("stages", jitted, args, kwargs)
-    # JAX turns a captured tracer into one more input, so that the jaxpr is not the user's.
-    captured = _jax.captured(found)
-    if captured is None and not _jax.at_top_level():
-        raise RuntimeError(f"{_TRACED}. {_OUTSIDE}")
-    _refuse_tracers("a captured value", captured or ())
-    return found
-
-
-def _refuse_tracers(what: str, values: Sequence[Any]) -> None:
-    for value in values:
-        if _jax.is_tracer(value):
-            raise RuntimeError(f"{_TRACED}: {what} is a tracer of type {jax.typeof(value)}. {_OUTSIDE}")
 
 
 def _tagged(

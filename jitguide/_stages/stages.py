@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 
+from jitguide._arguments import refuse_tracing
 from jitguide._callables import held_in, is_jitted, peeled, require_function, through
 from jitguide._stages.build import build
 from jitguide._stages.result import Stages
@@ -30,7 +31,7 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
 
     Raises:
         TypeError: If `fn` is not callable, or already traced, lowered or compiled.
-        RuntimeError: If an argument or a captured value is a tracer. JAX's own errors, and those of `fn`, come through as they are.
+        RuntimeError: If it is called inside a trace. JAX's own errors, and those of `fn`, come through as they are.
 
     Example:
         >>> import jax.numpy as jnp
@@ -42,6 +43,7 @@ def stages(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages:
         { lambda ; a:f32[8]. let b:f32[8] = sin a; c:f32[8] = add b 1.0:f32[] in (c,) }
     """
     require_function("stages(fn, ...)", fn)
+    refuse_tracing("stages", (args, kwargs))
     library = peeled(fn)[0] if held_in(peeled(fn)[0]) else None  # its own name and source, not the wrapper's
 
     def use(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Stages:
