@@ -100,23 +100,23 @@ def test_nothing_is_printed_when_the_expectation_fails(capsys: pytest.CaptureFix
         ((), "expect_error needs at least one exception class. Write for example expect_error(TypeError)."),
         (
             ((TypeError, ValueError),),
-            "expect_error takes exception classes one by one, not a tuple. "
-            "Write expect_error(A, B) instead of expect_error((A, B)).",
+            "expect_error takes exception classes one by one, as in expect_error(TypeError, ValueError), "
+            "not (<class 'TypeError'>, <class 'ValueError'>) of type tuple.",
         ),
         (
             (TypeError("x"),),
-            "expect_error takes an exception class, not the exception TypeError(). "
-            "Write expect_error(TypeError).",
+            "expect_error takes exception classes one by one, as in expect_error(TypeError, ValueError), "
+            "not TypeError('x') of type TypeError.",
         ),
         (
             ("TypeError",),
-            "expect_error takes exception classes, not 'TypeError' of type str. "
-            "Write for example expect_error(TypeError).",
+            "expect_error takes exception classes one by one, as in expect_error(TypeError, ValueError), "
+            "not 'TypeError' of type str.",
         ),
         (
             (int,),
-            "expect_error takes exception classes, not <class 'int'> of type type. "
-            "Write for example expect_error(TypeError).",
+            "expect_error takes exception classes one by one, as in expect_error(TypeError, ValueError), "
+            "not <class 'int'> of type type.",
         ),
     ],
 )
@@ -404,13 +404,13 @@ def test_the_error_at_the_end_of_a_long_log_is_found() -> None:
             3,
             TypeError,
             "explain takes an exception or a text, not int. "
-            "Pass the exception that you caught, or the text of the traceback.",
+            "Pass the exception that you caught, not its class, or the text of the traceback.",
         ),
         (
             TypeError,
             TypeError,
-            "explain takes an exception, not its class TypeError: the message decides. "
-            "Pass the exception that you caught, or the text of the traceback.",
+            "explain takes an exception or a text, not type. "
+            "Pass the exception that you caught, not its class, or the text of the traceback.",
         ),
         (
             "  \n",

@@ -5,9 +5,10 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, metadata
+from importlib.metadata import metadata
 
 from jitguide import _display
+from jitguide._otherwise import otherwise
 
 INDEX_PAGE = "reference/errors"
 _LOOK = "Print what the line passes, `print(jax.typeof(x))`: shapes and dtypes are known inside jit too."
@@ -51,10 +52,6 @@ class Entry:
         """The plain words that the patterns begin with, in lower case."""
         heads = (_HEAD.match(pattern) for pattern in self.patterns)
         return [re.sub(r"\\(.)", r"\1", head[0]).lower() for head in heads if head]
-
-    def begins_with(self, start: str) -> bool:
-        """Return whether a message of this entry may begin with `start`, which is in lower case."""
-        return any(beginning.startswith(start) for beginning in self.beginnings)
 
 
 @dataclass(frozen=True)
@@ -145,10 +142,8 @@ def _wrapped(text: str, indent: int) -> str:
 
 def _address(page: str) -> str:
     """Return where a page of the guide can be read: on its site, if the installed package names one."""
-    try:
-        urls = metadata("jitguide").get_all("Project-URL") or []
-    except PackageNotFoundError:
-        urls = []
+    installed = otherwise(None)(metadata)("jitguide")
+    urls = (installed and installed.get_all("Project-URL")) or []
     site = next((url.partition(", ")[2] for url in urls if url.startswith("Documentation,")), "")
     name, mark, section = page.partition("#")
     return (

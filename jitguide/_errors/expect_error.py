@@ -91,7 +91,10 @@ def expect_error(*types: type[BaseException]) -> AbstractContextManager[CaughtEr
     checked: tuple[object, ...] = types
     for given in checked:
         if not (isinstance(given, type) and issubclass(given, BaseException)):
-            raise TypeError(_not_a_class(given))
+            raise TypeError(
+                "expect_error takes exception classes one by one, as in expect_error(TypeError, ValueError), "
+                f"not {given!r} of type {type(given).__name__}."
+            )
     return _expecting(types)
 
 
@@ -114,20 +117,3 @@ def _expecting(types: tuple[type[BaseException], ...]) -> Iterator[CaughtError]:
             "Remove expect_error, or change the block so that it fails."
         )
     print(caught)  # noqa: T201 -- showing the error is what the block is for
-
-
-def _not_a_class(given: object) -> str:
-    if isinstance(given, tuple | list):
-        return (
-            f"expect_error takes exception classes one by one, not a {type(given).__name__}. "
-            "Write expect_error(A, B) instead of expect_error((A, B))."
-        )
-    if isinstance(given, BaseException):
-        name = type(given).__name__
-        return (
-            f"expect_error takes an exception class, not the exception {name}(). Write expect_error({name})."
-        )
-    return (
-        f"expect_error takes exception classes, not {given!r} of type {type(given).__name__}. "
-        "Write for example expect_error(TypeError)."
-    )

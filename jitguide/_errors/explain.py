@@ -12,9 +12,10 @@ from typing import Any
 from jitguide._errors import patterns
 from jitguide._errors.entries import catalogue
 from jitguide._errors.entry import Entry, Explanation
-from jitguide._errors.frames import chain, code_only, message_of, notes_of, user_line
+from jitguide._errors.frames import chain, code_only, notes_of, user_line
 from jitguide._errors.installed import has_name, where
 from jitguide._errors.pasted import plain
+from jitguide._otherwise import otherwise
 from jitguide._text import clean, place, shortened
 
 # A pattern makes a candidate; class and source line rank them. The class weighs more: two classes may share a message,
@@ -74,7 +75,10 @@ def explain(error_or_text: BaseException | str) -> Explanation:
             )
         evidence = _from_text(error_or_text)
     else:
-        raise TypeError(_wrong_type(error_or_text))
+        raise TypeError(
+            f"explain takes an exception or a text, not {type(error_or_text).__name__}. Pass the exception that you "
+            "caught, not its class, or the text of the traceback."
+        )
     last = evidence[0]
     known = ((r, e) for e in evidence if not e.foreign and (r := rank(e)))
     ranked, known_by = next(known, (_by_beginning(last) or _by_class(last), last))
@@ -104,8 +108,8 @@ def _by_beginning(evidence: _Evidence) -> list[Entry]:
     cut = None if evidence.foreign else patterns.CUT.search(evidence.message)
     name, start = (cut["name"], (cut["start"] or "").lower()) if cut else ("", "")
     of_class = [e for e in catalogue() if e.error and e.error.rpartition(".")[2] == name]
-    found = [e for e in of_class if len(start) >= _FEWEST_LETTERS and e.begins_with(start)]
-    return found if len(found) == 1 else []
+    found = [e for e in of_class if any(beginning.startswith(start) for beginning in e.beginnings)]
+    return found if len(start) >= _FEWEST_LETTERS and len(found) == 1 else []
 
 
 def rank(evidence: _Evidence) -> list[Entry]:
@@ -141,7 +145,7 @@ def _score(entry: Entry, evidence: _Evidence, texts: set[str]) -> float | None:
 
 def _from_exception(error: BaseException) -> _Evidence:
     line, kind = user_line(error), type(error)
-    message, notes = clean(shortened(message_of(error))), notes_of(error)
+    message = clean(shortened(otherwise("")(str)(error)))  # a class may fail to say what it says
     raised = _Evidence(
         frozenset(c.__name__ for c in kind.__mro__),
         f"{kind.__name__}: {message}",
@@ -150,7 +154,7 @@ def _from_exception(error: BaseException) -> _Evidence:
         f"{line.file}:{line.number}: {line.text}" if line else "",
     )
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    in_jax = bool(patterns.OF_JAX.match(kind.__module__)) or _REMOVED_FRAMES in notes
+    in_jax = bool(patterns.OF_JAX.match(kind.__module__)) or _REMOVED_FRAMES in notes_of(error)
     foreign = _is_foreign(raised, files, in_jax)
     return replace(raised, said=raised.message, foreign=foreign, library=_library(files))
 
@@ -254,10 +258,3 @@ def _is_foreign(evidence: _Evidence, files: list[str], in_jax: bool) -> bool:
     cut = not ranked and patterns.CUT.search(evidence.message)
     called = yours and patterns.JAX_LINE.search(evidence.source)
     return not of_jax and (raises or not (cut or called or where(evidence.message)))
-
-
-def _wrong_type(given: object) -> str:
-    what = f"an exception or a text, not {type(given).__name__}."
-    if isinstance(given, type) and issubclass(given, BaseException):
-        what = f"an exception, not its class {given.__name__}: the message decides."
-    return f"explain takes {what} Pass the exception that you caught, or the text of the traceback."

@@ -78,14 +78,6 @@ def chain(error: BaseException) -> Iterator[BaseException]:
             waiting.insert(0, cause)
 
 
-def message_of(error: BaseException) -> str:
-    """Return what an exception says; "" if its class fails to."""
-    try:
-        return str(error)
-    except Exception:
-        return ""
-
-
 def notes_of(error: BaseException) -> str:
     """Return the notes of an exception; "" if something else stands in their place."""
     notes = getattr(error, "__notes__", None)
