@@ -216,7 +216,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "expect_error, text": (lambda: jg.expect_error("TypeError"), TypeError, "not 'TypeError' of type str"),
     "explain, empty": (lambda: jg.explain(" "), ValueError, "The text given to explain is empty"),
     "explain, bytes": (lambda: jg.explain(b"x"), TypeError, "takes an exception or a text, not bytes"),
-    "explain, class": (lambda: jg.explain(KeyError), TypeError, "not its class KeyError"),
+    "explain, class": (lambda: jg.explain(KeyError), TypeError, "Pass the exception that you caught, not its class"),
 }  # fmt: skip
 
 
