@@ -165,12 +165,6 @@ def _notes(loops: bool, hlo: str, shown: source.Shown, devices: int) -> list[str
         found.append("Flops and bytes count the body of a loop once, not once per step.")
     if devices > 1:
         found.append(f"Cost and memory are those of one of the {devices} devices.")
-    if shown.left_out:
-        total = len(shown.texts) + shown.left_out
-        found.append(
-            f"Of the source, the first {len(shown.texts):,} of {total:,} lines are shown. What comes from the "
-            'others stands under "(no line shown)"; to see it, look at a smaller function.'
-        )
     if not shown.texts:
         found.append(
             "The source of this function is not shown: it was not found, or it is part of a library."

@@ -16,7 +16,7 @@ from jitguide._stages.model import Line
 from jitguide._stages.tags import Nodes
 
 _BUILD = str(Path(__file__).parent / "build.py")  # the frame that calls `trace`
-_MOST_LINES = 400  # a page shows functions, not modules
+_MOST_LINES = 400  # of a statement outside of functions, such as a class
 
 
 class Place(NamedTuple):
@@ -157,11 +157,9 @@ class Shown:
     def __init__(self, code: Any, nodes: Nodes) -> None:
         home = code.co_filename if code else ""
         places = _origins(nodes, home)
-        texts, numbers = shown_lines(panels(code, [place for place, _ in places], home))
-        self.texts, self.left_out = texts[:_MOST_LINES], max(0, len(texts) - _MOST_LINES)
-        known = {place: n for place, n in numbers.items() if n <= _MOST_LINES}
+        self.texts, numbers = shown_lines(panels(code, [place for place, _ in places], home))
         # For each equation the number of its line or None, and the library function it is inside or "".
-        self.origin = [(known.get(place) if place else None, inside) for place, inside in places]
+        self.origin = [(numbers.get(place) if place else None, inside) for place, inside in places]
 
     def lines(self) -> list[Line]:
         owners: dict[int | None, set[int]] = {}
