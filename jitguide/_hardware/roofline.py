@@ -155,7 +155,13 @@ def roofline(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Roofline:
     require_function("roofline(fn, ...)", fn)
     inner, bound, named = reached(fn)
     args, kwargs = (*bound, *args), {**named, **kwargs}
-    _refuse_arguments((args, kwargs))
+    refuse_tracing("roofline", (args, kwargs))
+    refuse_deleted((args, kwargs), "Make it again.")
+    if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves((args, kwargs))):
+        raise TypeError(
+            "roofline runs `fn`, and an argument is a `jax.ShapeDtypeStruct`, which has a shape but no "
+            "numbers. Pass an array of that shape."
+        )
     with jax.disable_jit(False):
         return _measured(jax.jit(inner) if jitted_in(inner) is None else inner, args, kwargs)
 
@@ -236,14 +242,4 @@ def _refuse_refs(tree: Any) -> None:
         raise TypeError(
             "roofline counts the bytes of arguments and results, and a write into a `Ref` is not among them. "
             "Write it with an array: take `ref[...]`, and return the new value."
-        )
-
-
-def _refuse_arguments(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
-    refuse_tracing("roofline", arguments)
-    refuse_deleted(arguments, "Make it again.")
-    if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(arguments)):
-        raise TypeError(
-            "roofline runs `fn`, and an argument is a `jax.ShapeDtypeStruct`, which has a shape but no "
-            "numbers. Pass an array of that shape."
         )
