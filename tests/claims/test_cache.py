@@ -195,8 +195,8 @@ def test_weak_type_retraces():
 
 @pytest.mark.claim(
     "python-start-value-traces-twice",
-    "Feeding results back into a function that was started with a Python number traces twice: the number is "
-    "weakly typed, the result is not.",
+    "A function that was started with a Python number traces twice if the result that it is fed back isn't "
+    "weakly typed.",
 )
 def test_python_start_value_traces_twice():
     f, runs = jitted(lambda c: c + jnp.float32(1))
@@ -205,6 +205,10 @@ def test_python_start_value_traces_twice():
         c = f(c)
         seen.append(len(runs))
     assert seen == [1, 2, 2, 2]
+
+    f, runs = jitted(lambda c: c * 2.0)  # weakly typed
+    f(f(0.5))
+    assert len(runs) == 1
 
 
 @pytest.mark.claim(
