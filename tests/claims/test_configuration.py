@@ -175,11 +175,13 @@ def test_debug_nans_checks_results_only():
 
 @pytest.mark.claim(
     "rank-promotion-can-raise",
-    "`numpy_rank_promotion('raise')` refuses to broadcast arrays of different rank in arithmetic.",
+    "`numpy_rank_promotion('raise')` refuses to broadcast arrays of different rank in arithmetic, but not a scalar.",
 )
 def test_rank_promotion_can_raise():
-    with jax.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank_promotion"):
-        jax.jit(jnp.add)(jnp.ones((2, 2)), jnp.ones(2))
+    with jax.numpy_rank_promotion("raise"):
+        with pytest.raises(ValueError, match="rank_promotion"):
+            jax.jit(jnp.add)(jnp.ones((2, 2)), jnp.ones(2))
+        assert jax.jit(jnp.add)(jnp.ones((2, 2)), jnp.ones(())).shape == (2, 2)
 
 
 @pytest.mark.claim(
