@@ -190,6 +190,12 @@ def layers(fn: Any) -> Iterator[Any]:
         fn = inner
 
 
+def closure_of(fn: types.FunctionType) -> dict[str, Any]:
+    """Return what a function took from functions around it, by name; names that are not bound yet are left out."""
+    cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
+
+
 @otherwise(list[inspect.Parameter]())
 def parameters_of(fn: Any) -> list[inspect.Parameter]:
     """Return the parameters of a function; none for the few callables of C that do not tell."""

@@ -46,14 +46,14 @@ def observed(
         if owner(caller.f_code.co_filename) == "you":
             acts[f"uses `{name}` at {place(caller.f_code.co_filename, caller.f_lineno)}"] = None
 
-    around, profiler = within_reach(fn) | statics, sys.getprofile()
+    around, profiler = within_reach(fn, statics), sys.getprofile()
     before, held = states(around), leaves(around)
     sys.setprofile(notice)
     try:
         result = trace()
     finally:
         sys.setprofile(profiler)
-    after = states(within_reach(fn) | statics)
+    after = states(within_reach(fn, statics))
     # What is gone is last, and has no state.
     new = {name: after.get(name, "") for name in {**after, **before} if after.get(name) != before.get(name)}
     leaks = [name for name, state in new.items() if state.startswith(LEAK)]

@@ -9,14 +9,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
-from types import FunctionType, GeneratorType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, GeneratorType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 from jax import tree
 from jax.tree_util import keystr
 
-from jitguide._callables import layers, parameters_of
+from jitguide._callables import closure_of, layers, parameters_of
 from jitguide._files import owner
 from jitguide._jax import has_tracer, is_tracer
 from jitguide._otherwise import otherwise
@@ -33,19 +33,32 @@ def captured(fn: Callable[..., Any]) -> dict[str, Any]:
 
     Methods and callable objects take `self`.
     """
+    inner, bound = _function_in(fn)
+    if inner is None:
+        return bound
+    defaults = {p.name: p.default for p in parameters_of(inner) if p.default is not p.empty}
+    taken = {name: inner.__globals__[name] for name in _names(inner.__code__) if name in inner.__globals__}
+    return {**defaults, **taken, **closure_of(inner), **bound}
+
+
+def _function_in(fn: Callable[..., Any]) -> tuple[FunctionType | None, dict[str, Any]]:
+    """Return the Python function that a callable calls, and what is bound to it; None without one."""
     inner = inspect.unwrap(fn)
     if isinstance(inner, functools.partial):
-        bound = zip((p.name for p in parameters_of(inner.func)), inner.args, strict=False)
-        return captured(inner.func) | dict(bound) | inner.keywords
-    own = {"self": inner.__self__} if inspect.ismethod(inner) else {}
+        names = (p.name for p in parameters_of(inner.func))
+        function, bound = _function_in(inner.func)
+        return function, bound | dict(zip(names, inner.args, strict=False)) | inner.keywords
+    bound = {"self": inner.__self__} if inspect.ismethod(inner) else {}
     if _holds(inner) and inspect.ismethod(call := inner.__call__):
-        own, inner = {"self": inner}, call
-    try:
-        found = inspect.getclosurevars(inner)
-    except (TypeError, ValueError):
-        return own
-    defaults = {p.name: p.default for p in parameters_of(inner) if p.default is not p.empty}
-    return {**own, **defaults, **found.globals, **found.nonlocals}
+        bound, inner = {"self": inner}, call
+    inner = getattr(inner, "__func__", inner)
+    return inner if isinstance(inner, FunctionType) else None, bound
+
+
+def _names(code: CodeType) -> list[str]:
+    """Return the names of globals and attributes that a function, or a function inside it, uses."""
+    inside = (name for one in code.co_consts if isinstance(one, CodeType) for name in _names(one))
+    return [*code.co_names, *inside]
 
 
 def leaves(values: dict[str, Any]) -> Held:
@@ -69,14 +82,29 @@ def _became(leaf: Any, array: Any) -> bool:
     return same and np.array_equal(leaf.astype(array.dtype), array)
 
 
-def within_reach(fn: Callable[..., Any], depth: int = _DEPTH) -> dict[str, Any]:
-    """Return what a function and your functions that it calls take from around them."""
-    found = captured(fn)
-    for value in list(found.values()) if depth else ():
-        if any(type(one) is FunctionType and is_yours(one) for one in _layers(value)):
-            inside = within_reach(value, depth - 1)
-            found = {name: one for name, one in inside.items() if one is not value} | found
+def within_reach(fn: Callable[..., Any], statics: dict[str, Any]) -> dict[str, Any]:
+    """Return what a function takes from around it, its static arguments, and what your functions that it calls take."""
+    found, waiting, seen = dict[str, Any](), [(fn, _DEPTH)], set[int]()
+    while waiting:
+        one, depth = waiting.pop(0)
+        held = captured(one) | (statics if one is fn else {})
+        found = {name: value for name, value in held.items() if value is not one} | found
+        called = [helper for helper in _called(one, held) if depth and id(helper) not in seen]
+        seen |= set(map(id, called))
+        waiting += [(helper, depth - 1) for helper in called]
     return found
+
+
+@otherwise([])  # a class of yours may refuse
+def _called(fn: Callable[..., Any], held: dict[str, Any]) -> list[Any]:
+    """Return those of your functions that a function may call: what it holds, and the methods of that by name."""
+    inner, _ = _function_in(fn)
+    names = set(_names(inner.__code__)) if inner else set()
+    owners = [*held.values(), *(one for name, value in held.items() for _, one in _inside(name, value))]
+    kinds = {one if inspect.isclass(one) else type(one) for one in owners}
+    methods = [vars(kind)[name] for one in kinds for kind in one.__mro__ for name in names & vars(kind).keys()]
+    functions = [*held.values(), *(getattr(method, "__func__", method) for method in methods)]
+    return [one for one in functions if any(type(f) is FunctionType and is_yours(f) for f in _layers(one))]
 
 
 def states(values: dict[str, Any]) -> dict[str, str]:

@@ -5,7 +5,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from jitguide._callables import layers
+from jitguide._callables import closure_of, layers
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -46,14 +46,12 @@ def captured(fun: Any) -> dict[str, Any]:
         if isinstance(one, functools.partial):
             found |= one.keywords
         elif isinstance(one, types.FunctionType):
-            found |= dict(zip(one.__code__.co_freevars, _values(one)[0], strict=False))
+            found |= closure_of(one)
     return {name: value for name, value in found.items() if isinstance(value, _PLAIN)}
 
 
 def _values(fun: types.FunctionType) -> tuple[Any, ...]:
     """Return what a function holds in addition to its code."""
-    try:
-        cells = [cell.cell_contents for cell in fun.__closure__ or ()]
-    except ValueError:  # a name that is not bound yet
-        cells = [object()]  # like nothing else
-    return cells, fun.__defaults__, fun.__kwdefaults__
+    held = closure_of(fun)
+    is_bound = len(held) == len(fun.__code__.co_freevars)  # one with a name that is not bound yet is like no other
+    return held if is_bound else object(), fun.__defaults__, fun.__kwdefaults__

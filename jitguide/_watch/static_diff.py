@@ -13,6 +13,7 @@ import jax.tree_util as tree
 import numpy as np
 
 from jitguide._arguments import is_number
+from jitguide._callables import closure_of
 from jitguide._display import plural
 from jitguide._jax import tree_node
 from jitguide._otherwise import otherwise
@@ -188,12 +189,8 @@ def _around(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _closures(old: types.FunctionType, new: types.FunctionType) -> Iterator[tuple[str, Any, Any]]:
-    cells = zip(old.__code__.co_freevars, old.__closure__ or (), new.__closure__ or (), strict=True)
-    for name, a, b in cells:
-        try:
-            yield f"({name})", a.cell_contents, b.cell_contents
-        except ValueError:  # a name that is not bound yet
-            continue
+    held, other = closure_of(old), closure_of(new)
+    yield from ((f"({name})", held[name], other[name]) for name in held if name in other)
     yield "(defaults)", (old.__defaults__, old.__kwdefaults__), (new.__defaults__, new.__kwdefaults__)
 
 
