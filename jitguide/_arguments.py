@@ -66,3 +66,16 @@ def refuse_tracing(caller: str, arguments: Any) -> None:
             f"`{caller}` was called inside a function that JAX is tracing (for jit, grad, vmap or scan), "
             "where calls are recorded and nothing is computed. Call it outside, with arrays."
         )
+
+
+def traced(caller: str, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Trace; JAX's error about an argument that isn't an array then says how to make that argument static, too."""
+    try:
+        return jitted.trace(*args, **kwargs)
+    except TypeError as error:
+        if "as an abstract array" in str(error):
+            error.add_note(
+                f"{caller} takes the options of jit from the function: to make this argument static, pass "
+                "jax.jit(fn, static_argnames=...) in place of fn."
+            )
+        raise

@@ -34,16 +34,10 @@ def require_function(caller: str, fn: Any, kind: str = "a function") -> None:
             f"{caller} needs {kind}, and `fn` is {show(fn)} of type {type(fn).__name__}, which cannot be "
             "called. Pass the function itself, not the result of calling it."
         )
-    refuse_ufunc(caller, fn)
-
-
-def refuse_ufunc(caller: str, fn: Any) -> None:
-    """Raise if `fn` has no weak references: JAX's caches need them, and a second `jax.jit` of it ends the process."""
     try:
-        weakref.ref(fn)
+        weakref.ref(fn)  # JAX's caches need one, and a second `jax.jit` of what has none ends the process
     except TypeError:
-        name = getattr(fn, "__name__", "fn")
-        name = name if name.isidentifier() else "fn"
+        name = _in_code(fn)
         kind = f"a {type(fn).__name__} has no weak references, which the caches of JAX need"
         if isinstance(fn, staticmethod):
             advice = "Put `@staticmethod` above the other decorators"
@@ -52,6 +46,11 @@ def refuse_ufunc(caller: str, fn: Any) -> None:
         else:
             advice = f"Pass `lambda x: {name}(x)`"
         raise TypeError(f"{caller} cannot jit `{name}`: {kind}. {advice}.") from None
+
+
+def _in_code(fn: Any) -> str:
+    name = getattr(fn, "__name__", "")
+    return name if name.isidentifier() else "fn"
 
 
 def is_watched(fn: Any) -> bool:
@@ -69,7 +68,7 @@ def is_jitted(fn: Any) -> bool:
     return hasattr(fn, "trace") and hasattr(fn, "lower")
 
 
-def _bound(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
+def bound_in(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
     """Return what a method or a partial calls and what it adds to the arguments; None for anything else.
 
     By their attributes, because Equinox has classes of its own for both.
@@ -95,7 +94,7 @@ def shares_cache(fn: Any) -> bool:
 def peeled(fn: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Return what is inside of watchers, methods and partials, and the arguments bound on the way."""
     fn, args, kwargs = unwatched(fn), tuple[Any, ...](), dict[str, Any]()
-    while found := _bound(fn):
+    while found := bound_in(fn):
         fn, args, kwargs = unwatched(found[0]), (*found[1], *args), {**found[2], **kwargs}
     return fn, args, kwargs
 
@@ -252,31 +251,21 @@ def require_jitted(caller: str, fn: Any) -> None:
         return
     name = getattr(fn, "__name__", "")
     what = f"`{name}`" if name else f"`fn`, an object of type {type(fn).__name__},"
-    in_code = name if name.isidentifier() else "fn"
-    inside = getattr(fn, "__wrapped__", None)
+    held = [name for name, value in getattr(fn, "__dict__", {}).items() if jitted_in(value) is not None]
+    hands_on = isinstance(fn, types.FunctionType) and fn.__code__.co_flags & inspect.CO_VARARGS
+    inside = closure_of(fn).values() if hands_on else ()
     if hasattr(fn, "lower") or "jitted_fn" in getattr(fn, "__dict__", {}):  # `jax.pmap`, `nnx.cached_partial`
         problem = (
             "hides the one inside it, as those of `jax.pmap` do. `with jitguide.watch():` around its calls counts "
             "what it compiles. A `jax.jit` of `jax.shard_map` hides nothing."
         )
-    elif inside is not None and jitted_in(inside) is not None:
+    elif held:
         problem = (
-            "is a Python function around one, as `jax.vmap` and `functools.wraps` make. Write "
-            f"{caller.replace('fn', f'{in_code}.__wrapped__')}, or put `jax.jit` around the whole."
+            "is a Python function around one, as `jax.vmap` and decorators make. Write "
+            f"{caller.replace('fn', f'{_in_code(fn)}.{held[0]}')}, or put `jax.jit` around the whole."
         )
+    elif any(jitted_in(value) is not None for value in inside):
+        problem = "is a Python function around one, as decorators make. Pass the one that was decorated."
     else:
-        problem = f"is not jitted. Write {caller.replace('fn', f'jax.jit({in_code})')}."
+        problem = f"is not jitted. Write {caller.replace('fn', f'jax.jit({_in_code(fn)})')}."
     raise TypeError(f"{caller} needs a jitted function, and {what} {problem}")
-
-
-def traced(caller: str, jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Trace; JAX's error about an argument that isn't an array then says how to make that argument static, too."""
-    try:
-        return jitted.trace(*args, **kwargs)
-    except TypeError as error:
-        if "as an abstract array" in str(error):
-            error.add_note(
-                f"{caller} takes the options of jit from the function: to make this argument static, pass "
-                "jax.jit(fn, static_argnames=...) in place of fn."
-            )
-        raise

@@ -1,5 +1,6 @@
 """Each rule of `check` finds its own fault, stays silent on sound code, and says what to do."""
 
+import collections
 import dataclasses
 import enum
 import functools
@@ -93,6 +94,27 @@ def test_a_weak_carry_is_found():
 def test_a_weak_leaf_of_a_carry_is_named():
     fn = jax.jit(lambda c, x: ({"n": c["n"] + x.sum()}, x))
     assert only(fn, {"n": 0.0}, ones(3)).sentence.startswith("`c['n']` is a weakly typed")
+
+
+def test_a_static_field_that_the_result_changes_is_found():
+    @functools.partial(jax.tree_util.register_dataclass, data_fields=["place"], meta_fields=["steps"])
+    @dataclasses.dataclass
+    class Particle:
+        place: jax.Array
+        steps: int = 0
+
+    fn = jax.jit(lambda one: Particle(one.place + 1, one.steps + 1))
+    found = only(fn, Particle(ones(2)))
+    assert found.sentence == (
+        "`one.steps` is static in its container and changed, 0 → 1, in the result: if you feed it back, the "
+        "function compiles again."
+    )
+    step = watch(fn)
+    step(step(step(Particle(ones(2)))))
+    assert step.compiles == 3
+    assert (
+        check(jax.jit(lambda one: Particle(one.place, one.steps)), Particle(ones(2)), run=False).kinds == ()
+    )
 
 
 def test_an_unhashable_static_value_stops_the_rest():
@@ -679,6 +701,39 @@ def act_by_a_method(x):
     return x
 
 
+def act_inside_a_scan(x):
+    def body(carry, _):
+        KEPT.append(carry)
+        return carry * 2, None
+
+    return jax.lax.scan(body, x, length=2)[0]
+
+
+def act_inside_a_lambda(x):
+    return jax.vmap(lambda one: (remember(one), one)[1])(x)
+
+
+class Follower:
+    def follow(self):
+        self.look()
+
+    def look(self):
+        COUNTS["calls"] += 1
+
+
+FOLLOWER = SimpleNamespace(first=Follower())
+
+
+def act_by_a_method_on_a_global(x):
+    FOLLOWER.first.follow()
+    return x
+
+
+def act_wait(x):
+    time.sleep(0)
+    return x
+
+
 def act_on_a_nested_dict(x):
     NESTED["stats"]["calls"] += 1
     return x
@@ -785,6 +840,10 @@ IMPURE = {
     act_on_a_list_of_a_class: "stores a tracer in `Registry.rows`",
     act_on_an_attribute_of_a_class: "stores a tracer in `Registry.last`",
     act_on_a_dict_of_a_class: "changes `Registry.seen['calls']`",
+    act_inside_a_scan: "stores a tracer in `KEPT`",
+    act_inside_a_lambda: "stores a tracer in `KEPT`",
+    act_by_a_method_on_a_global: "changes `COUNTS['calls']`",
+    act_wait: "`time.sleep` at test_check.py:",
     act_by_a_method: "changes `REGISTRY.metrics['steps']`",
     act_on_a_nested_dict: "changes `NESTED['stats']['calls']`",
     act_on_an_attribute_of_a_function: "stores a tracer in `remember.last`",
@@ -948,6 +1007,22 @@ def test_the_example_of_an_init_is_there_for_its_shape():
     )
 
 
+def test_a_donated_array_that_is_passed_twice_is_found():
+    step = jax.jit(lambda state, x: ({k: v + x.sum() for k, v in state.items()}, x.sum()), donate_argnums=0)
+    weights = ones(4)
+    shared = {"params": weights, "target": weights}
+    found = only(step, shared, ones(3))
+    assert found.kind == "donation"
+    assert "`state['params']` and `state['target']` are the same array, and it is donated" in found.sentence
+    with pytest.raises(jax.errors.JaxRuntimeError, match="donate the same buffer twice"):
+        step(shared, ones(3))
+    assert check(step, {"params": ones(4), "target": ones(4)}, ones(3), run=False).kinds == ()
+    assert only(jax.jit(lambda a, b: a + b, donate_argnums=1), weights, weights).kind == "donation"
+    assert check(jax.jit(lambda a, b: a + b), weights, weights, run=False).kinds == ()
+    unused = jax.jit(lambda a, _b: a + 1, donate_argnums=0)
+    assert check(unused, weights, weights, run=False).kinds == ()
+
+
 def test_a_donation_in_vain_is_found():
     found = only(jax.jit(lambda x: x.sum(), donate_argnums=0), ones(3))
     assert found.sentence == ("`x` is donated without effect: no result has the size of its float32[3].")
@@ -1033,6 +1108,11 @@ def test_many_small_constants_are_a_large_one():
     found = only(jax.jit(lambda x: x + sum(t[0, 0] for t in tables)), ones(3))
     assert found.kind == "constant"
     assert found.sentence.endswith("and 1 more: 3.52 MiB in all.")
+
+
+def test_a_64_bit_number_of_numpy_that_jax_rounds_is_found():
+    phase = jax.jit(lambda t: (t - 1.7e9) / 3)
+    assert check(phase, np.float64(1.7e9 + 50)).kinds == ("disagreement",)
 
 
 def test_an_impure_body_explains_a_disagreement(monkeypatch):
@@ -1294,8 +1374,10 @@ def test_a_long_list_of_numbers_is_found():
     total = jax.jit(lambda values, n: jnp.sum(jnp.asarray(values)) * n)
     (found,) = check(total, [0.5] * 60, 3, run=False)
     assert (found.kind, found.page) == ("many numbers", "howto/slower-with-jit")
-    assert "`values` contains 60 Python numbers" in found.sentence
+    assert "`values` contains 60 single numbers" in found.sentence
     assert check(total, [0.5] * 5, 3, run=False).kinds == ()
+    assert check(total, list(np.arange(60.0)), 3, run=False).kinds == ("many numbers",)
+    assert check(total, [np.ones(2)] * 60, 3, run=False).kinds == ()
     assert check(total, np.full(60, 0.5, np.float32), 3, run=False).kinds == ()
 
 
@@ -1715,6 +1797,16 @@ def test_an_object_that_jax_does_not_know_is_to_be_a_pytree():
         check(jax.jit(lambda c, z: z / c.h), config, ones(3))
     with pytest.raises(TypeError, match=r"register_pytree_node_class`, so that .* If it has no arrays, make"):
         check(jax.jit(Model.draw), Model(), ones(3))
+
+
+@pytest.mark.filterwarnings("ignore:Python iterable type:DeprecationWarning")
+def test_what_is_no_container_to_jax_is_to_become_one():
+    total = jax.jit(lambda xs: sum(xs))
+    for xs in (iter([1.0]), (x for x in (1.0, 2.0)), {"a": 1.0}.values()):
+        with pytest.raises(TypeError, match=r"tree of them\. Pass a list made of it\.$"):
+            check(total, xs)
+    with pytest.raises(TypeError, match="Pass a dict made of it, or make it a tuple"):
+        check(total, collections.Counter("ab"))
 
 
 @jax.tree_util.register_pytree_node_class

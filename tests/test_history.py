@@ -11,7 +11,7 @@ import pytest
 
 from jitguide import _monitoring, watch
 from jitguide._watch import cache_model, reasons
-from jitguide._watch.function_identity import are_alike
+from jitguide._watch.cache_model import _are_alike
 from jitguide._watch.signature import signature_of
 
 COMPILED, LEFT, HIT = "compiled", "left the fast path", "hit"
@@ -198,7 +198,7 @@ def test_a_living_function_keeps_its_history_when_its_neighbour_is_watched():
 def test_places_do_not_grow_with_functions_that_are_gone():
     for _ in range(5):
         f = watch(jax.jit(lambda x: x * 11))
-    assert len(cache_model._places[cache_model.place_of(f.__wrapped__)]) <= 3
+    assert len(cache_model._places[cache_model._place_of(f.__wrapped__)]) <= 3
 
 
 def test_many_kinds_of_calls_do_not_fill_the_memory():
@@ -220,22 +220,20 @@ def test_many_kinds_of_calls_do_not_fill_the_memory():
     ("a", "b", "alike"),
     [
         (functools.partial(power, p=2), functools.partial(power, p=2), True),
-        (functools.partial(power, p=2), functools.partial(power, p=2.0), False),
+        (functools.partial(power, p=2), functools.partial(power, p=3), False),
         (jax.grad(power), jax.grad(power), True),
         (jax.grad(power), jax.grad(power, argnums=1), False),
-        (Dense(1).__call__, Dense(1).__call__, False),
-        (Dense(1), Dense(1), False),
-        ([1, {"a": None}], [1, {"a": None}], True),
-        ([1, {"a": None}], [1, {"b": None}], False),
+        (Dense(1).__call__, Dense(1).__call__, True),
+        (jax.vmap(lambda x: [x]), jax.vmap(lambda x: {"a": x}), False),
         (power, watch, False),
     ],
 )
 def test_functions_are_alike_if_they_hold_the_same_values(a, b, alike):
-    assert are_alike(a, b) is alike
-    assert are_alike(a, a)
+    assert _are_alike(a, b) is alike
+    assert _are_alike(a, a)
 
 
-def test_a_function_with_a_name_that_is_not_bound_yet_is_like_no_other():
+def test_a_function_with_a_name_that_is_not_bound_yet_is_one_made_again():
     def make():
         def early():
             return late
@@ -245,7 +243,7 @@ def test_a_function_with_a_name_that_is_not_bound_yet_is_like_no_other():
         yield late
 
     one, other = next(make()), next(make())
-    assert not are_alike(one, other)
+    assert _are_alike(one, other)
 
 
 def with_slow_kind():

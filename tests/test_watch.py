@@ -7,6 +7,7 @@ import enum
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -1071,6 +1072,40 @@ def test_what_cannot_be_watched_is_refused_in_words(fn, message):
         watch(fn)
     assert str(caught.value).startswith("watch(fn) needs a jitted function")
     assert message in str(caught.value)
+
+
+def decorated(fn, **more):
+    def call(*args):
+        return fn(*args)
+
+    vars(call).update(more)
+    return call
+
+
+class Memo:
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __call__(self, x):
+        return self.fn(x)
+
+
+def test_what_a_decorator_makes_of_a_jitted_function_is_refused_with_what_works():
+    jitted = jax.jit(_square)
+    for fn, advice in (
+        (decorated(jitted), "Pass the one that was decorated."),
+        (decorated(jitted, jitted=jitted), "Write watch(call.jitted), or put"),
+        (Memo(jitted), "Write watch(fn.fn), or put"),
+    ):
+        with pytest.raises(
+            TypeError,
+            match=re.escape(
+                f"around one, as {'' if 'Pass' in advice else '`jax.vmap` and '}decorators make. {advice}"
+            ),
+        ):
+            watch(fn)
+    with pytest.raises(TypeError, match=r"`call` is not jitted. Write watch\(jax.jit\(call\)\)"):
+        watch(decorated(_square))
 
 
 def test_a_compiled_program_is_refused_in_words():

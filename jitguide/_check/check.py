@@ -116,8 +116,8 @@ def _check(
     with faults.truncations(found):
         traced, acts, leaks, held = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
     impure = [*faults.purities(acts, leaks)]
-    again = None if impure else (args, kwargs)  # that body is not traced more often than it must be
-    found += [*_found_in_the_trace(fn, held, jitted, signature, traced, again, notes), *impure]
+    in_the_trace = _found_in_the_trace(fn, held, jitted, signature, traced, (args, kwargs), notes, not impure)
+    found += [*in_the_trace, *impure]
     notes = [*notes, *unknown, *_blind_spots(jitted, traced.jaxpr)]
     if not run or (hidden := _why_not_run(traced.jaxpr, args, kwargs)):
         return ended(tuple(found), notes=(*notes, *([f"It was not run: {hidden}"] if run else [])))
@@ -172,9 +172,11 @@ def _found_in_the_trace(
     jitted: Any,
     signature: Signature,
     traced: Any,
-    call: Arguments | None,
+    given: Arguments,
     notes: list[str],
+    again: bool,
 ) -> Iterator[Finding]:
+    """Find what the trace shows; `again` is whether the body may be traced again, which a pure one may."""
     yield from rules.constants(held, traced)
     yield from faults.keys(held, any(a.static for a in signature.arguments.values()), traced)
     yield from rules.unrolled(traced)
@@ -182,8 +184,8 @@ def _found_in_the_trace(
     if held_in(fn) is None:
         with placeholders_explained():
             yield from rules.carries(signature, traced)
-            yield from donation.donation(jitted, signature, traced, traced.lower())
-        yield from unused.unused(jitted, signature, traced, call, notes)
+            yield from donation.donation(jitted, signature, traced, traced.lower(), given)
+        yield from unused.unused(jitted, signature, traced, given if again else None, notes)
 
 
 def _blind_spots(fn: Any, jaxpr: Any) -> Iterator[str]:

@@ -1,16 +1,17 @@
 """The rule of `check` for donated memory: donated in vain, or not donated although a result could have it."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
 
 from jitguide import _jax
+from jitguide._arguments import Arguments
 from jitguide._check import inputs
 from jitguide._check.findings import WORTH_BYTES, Finding, finding
 from jitguide._display import size
-from jitguide._jaxprs import bodies, name_stack, open_jaxpr
-from jitguide._otherwise import otherwise
+from jitguide._jaxprs import bodies, liveness, name_stack, open_jaxpr
 from jitguide._watch.signature import Leaf, Signature
 
 _Source = tuple[frozenset[int], bool]
@@ -26,15 +27,17 @@ class _Result(NamedTuple):
     gradient: bool
 
 
-def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered: Any) -> Iterator[Finding]:
-    """Find arguments whose memory a result could take over."""
+def donation(
+    fn: Callable[..., Any], signature: Signature, traced: Any, lowered: Any, given: Arguments
+) -> Iterator[Finding]:
+    """Find arguments whose memory a result could take over, and donated ones that are passed twice."""
     leaves = [(a.name, leaf) for a in signature.traced for leaf in a.leaves]
     infos, results = jax.tree.leaves(lowered.args_info), jax.tree.leaves(traced.out_info)
     sources = _sources(traced.jaxpr)
     if len(infos) != len(leaves) or len(sources) != len(results):
         return
-    types = ((tuple(out.shape), str(out.dtype)) for out in results)
-    free = [_Result(*kind, *source) for kind, source in zip(types, sources, strict=True)]
+    pairs = zip(results, sources, strict=True)
+    free = [_Result(tuple(out.shape), str(out.dtype), *source) for out, source in pairs]
     every = [*free]
     donated = [(name, leaf) for (name, leaf), info in zip(leaves, infos, strict=True) if info.donated]
     donated.sort(key=lambda pair: not any(_same(pair[1], result) for result in free))
@@ -42,6 +45,8 @@ def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered:
     lost: dict[str, list[Leaf]] = {}
     for name, leaf in donated:
         (used if _reused(leaf, free) else lost).setdefault(name, []).append(leaf)
+    taken = {id(leaf) for some in used.values() for leaf in some}
+    yield from _passed_twice(signature, traced, given, taken)
     for name, without in lost.items():
         if name in used and sum(map(_bytes, without)) < WORTH_BYTES:
             continue  # a counter beside the arrays that matter
@@ -52,11 +57,10 @@ def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered:
             f"`{name}` is donated without effect: no result{left} has the size of its {what}.",
             "Do not donate it, or return an update of it in the same shape and dtype.",
         )
-    helped: dict[str, int] = {}
-    kept = {n: leaf for n, (_, leaf) in enumerate(leaves) if not infos[n].donated}
-    for number in _helped({n: leaf for n, leaf in kept.items() if _bytes(leaf) >= WORTH_BYTES}, free):
-        name = leaves[number][0]
-        helped[name] = helped.get(name, 0) + _bytes(kept[number])
+    helped = Counter[str]()
+    large = {n: leaf for n, (_, leaf) in enumerate(leaves) if _bytes(leaf) >= WORTH_BYTES}
+    for number in _helped({n: leaf for n, leaf in large.items() if not infos[n].donated}, free):
+        helped[leaves[number][0]] += _bytes(large[number])
     for name, saved in helped.items():
         yield finding(
             "donation",
@@ -64,6 +68,28 @@ def donation(fn: Callable[..., Any], signature: Signature, traced: Any, lowered:
             f"If you do not need it after the call, `{inputs.option('donate', fn, signature, name)}` lets XLA "
             "reuse it for the result.",
         )
+
+
+def _passed_twice(
+    signature: Signature, traced: Any, given: Arguments, donated: set[int]
+) -> Iterator[Finding]:
+    """Find an array that is passed in two places that the result needs, and donated in one: JAX refuses that."""
+    values = dict(zip(signature.arguments, given[0], strict=False)) | given[1]
+    arrays = [array for one in signature.traced for array in jax.tree.leaves(values[one.name])]
+    leaves = [(f"{one.name}{leaf.path}", leaf) for one in signature.traced for leaf in one.leaves]
+    needed = liveness(open_jaxpr(traced.jaxpr))[1]
+    first: dict[int, tuple[str, Leaf]] = {}
+    for array, here, variable in zip(arrays, leaves, open_jaxpr(traced.jaxpr).invars, strict=False):
+        if not isinstance(array, jax.Array) or id(variable) not in needed:
+            continue
+        (name, leaf), (other, before) = here, first.setdefault(id(array), here)
+        if leaf is not before and donated & {id(leaf), id(before)}:
+            yield finding(
+                "donation",
+                f"`{other}` and `{name}` are the same array, and it is donated: such a call raises an error.",
+                "Pass a copy in one of the two places, made by `jnp.copy`.",
+            )
+            return
 
 
 def _helped(leaves: dict[int, Leaf], free: list[_Result]) -> list[int]:
@@ -117,7 +143,7 @@ def _shape(variable: Any) -> tuple[int, ...]:
 
 def _reused(leaf: Leaf, free: list[_Result]) -> bool:
     """Take the result out of `free` that can have the memory of a leaf: of its shape and dtype, or of its size."""
-    fits = [one for one in free if 0 < _bytes(leaf) == _size_of(one.shape, one.dtype)]
+    fits = [one for one in free if 0 < _bytes(leaf) == _bytes(one)]
     same = [one for one in free if _same(leaf, one)]
     for found in (same or fits)[:1]:
         free.remove(found)
@@ -128,10 +154,6 @@ def _same(leaf: Leaf, result: _Result) -> bool:
     return (leaf.shape, leaf.dtype) == (result.shape, result.dtype)
 
 
-def _bytes(leaf: Leaf) -> int:
-    return _size_of(leaf.shape, leaf.dtype)
-
-
-@otherwise(0)  # such as for a key of random numbers, whose dtype is JAX's own
-def _size_of(shape: tuple[int, ...], dtype: str) -> int:
-    return _jax.nbytes(shape, jax.numpy.dtype(dtype))
+@_jax.otherwise(0)  # such as for a key of random numbers, whose dtype is JAX's own
+def _bytes(one: Leaf | _Result) -> int:
+    return _jax.nbytes(one.shape, jax.numpy.dtype(one.dtype))

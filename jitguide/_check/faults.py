@@ -125,8 +125,8 @@ def disagreement(
             difference, largest = (significant(float(x)) for x in extremes)
             how = f"up to {difference} at a largest value of {largest}"
         advice = (
-            "Most often the body is impure, reads a global that has changed, or indexes out of range; an unstable "
-            "computation can also amplify rounding, and XLA may merge two divisions into one by a product that "
+            "Most often the body is impure, reads a global or an attribute that has changed, or indexes out of range; "
+            "an unstable computation can also amplify rounding, and XLA may merge two divisions into one by a product that "
             "overflows. Compare parts of it with `jax.disable_jit`."
         )
         if cut:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, MappingView
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ from jitguide._check.rules import is_hashable
 from jitguide._jax import at_top_level, jit_options
 from jitguide._monitoring import shown_name
 from jitguide._text import show
-from jitguide._watch.signature import Signature, signature_of
+from jitguide._watch.signature import Argument, Signature, signature_of
 
 
 def validate(fn: Any) -> None:
@@ -69,31 +69,36 @@ def signature(
     for argument in signature.arguments.values():
         if argument.static and not argument.declared and jit_options(fn) is not None:
             choice = option("static", fn, signature, argument.name)
-            why = "isn't an array, a number or a tree of them"
-            hashed = "" if is_hashable(argument.value) else "a tuple or a frozen dataclass and "
-            static = f"make it {hashed}static with `{choice}`."
-            where, value = _refused(argument.value)
-            if where:
-                static = f"take it out of `{argument.name}`, and pass it as a static argument of its own."
-            remedy = f"Pass an array, or {static}"
-            if dataclasses.is_dataclass(value) or reach.is_yours(type(value)):
-                how = "dataclass" if dataclasses.is_dataclass(value) else "pytree_node_class"
-                register = (
-                    f"Register its class with `jax.tree_util.register_{how}`, so that its fields are traced."
-                )
-                remedy = f"{register} If it has no arrays, {static}"
-            if isinstance(argument.value, int):
-                bits = 64 if jax.config.jax_enable_x64 else 32
-                x64 = ", or set `jax_enable_x64`" if bits == 32 else ""
-                why, remedy = f"doesn't fit into {bits} bits", f"Pass a float{x64}."
-            if conversion := _conversion(argument.value):
-                why = "JAX refuses in a first call, and may misread in a later one"
-                remedy = f"Convert it before the call: `{argument.name}.{conversion}`."
-            raise TypeError(
-                f"check(fn, ...) cannot trace `{name}`: argument `{argument.name}{where}` is {show(value)} "
-                f"of type {type(value).__name__}, which {why}. {remedy}"
-            )
+            raise TypeError(f"check(fn, ...) cannot trace `{name}`: {_untraceable(argument, choice)}")
     return signature
+
+
+def _untraceable(argument: Argument, choice: str) -> str:
+    """Return why an argument cannot be traced, and what to do; `choice` is the option that makes it static."""
+    where, value = _refused(argument.value)
+    why, what = "isn't an array, a number or a tree of them", "an array"
+    hashed = "" if is_hashable(argument.value) else "a tuple or a frozen dataclass and "
+    static = f"make it {hashed}static with `{choice}`."
+    if where:
+        static = f"take it out of `{argument.name}`, and pass it as a static argument of its own."
+    if isinstance(value, Mapping):
+        what = "a dict made of it"
+    remedy = f"Pass {what}, or {static}"
+    if isinstance(value, Iterator | MappingView):
+        remedy = "Pass a list made of it."
+    elif dataclasses.is_dataclass(value) or reach.is_yours(type(value)):
+        how = "dataclass" if dataclasses.is_dataclass(value) else "pytree_node_class"
+        register = f"Register its class with `jax.tree_util.register_{how}`, so that its fields are traced."
+        remedy = f"{register} If it has no arrays, {static}"
+    if isinstance(argument.value, int):
+        bits = 64 if jax.config.jax_enable_x64 else 32
+        x64 = ", or set `jax_enable_x64`" if bits == 32 else ""
+        why, remedy = f"doesn't fit into {bits} bits", f"Pass a float{x64}."
+    if conversion := _conversion(argument.value):
+        why = "JAX refuses in a first call, and may misread in a later one"
+        remedy = f"Convert it before the call: `{argument.name}.{conversion}`."
+    kind = type(value).__name__
+    return f"argument `{argument.name}{where}` is {show(value)} of type {kind}, which {why}. {remedy}"
 
 
 def _refused(value: Any) -> tuple[str, Any]:

@@ -18,7 +18,7 @@ _ENVIRONMENTS = [getattr(os, name) for name in ("environ", "environb") if hasatt
 _SHARED = vars(random)["random"].__self__  # the generator that the functions of `random` share
 _LOGGED = ("debug", "info", "warning", "error", "exception", "critical", "log")
 _FILES = ("read_text", "read_bytes", "write_text", "write_bytes")
-_CLOCKS = {v for name, v in vars(time).items() if name.startswith(("time", "perf", "mono", "process_t"))}
+_TIMES = {v for k, v in vars(time).items() if k.startswith(("time", "perf", "mono", "process_t", "sleep"))}
 # Functions that change the world outside or read it, by the package of their module; all of them are written in Python.
 _EFFECTS = {
     "logging": _LOGGED,
@@ -78,7 +78,7 @@ def _act(frame: Any, event: str, value: Any) -> str:
         return str(name)
     if name == "write" and own in (sys.stdout, sys.stderr):
         return "write"
-    if inspect.isbuiltin(value) and value in _CLOCKS:
+    if inspect.isbuiltin(value) and value in _TIMES:
         return f"time.{name}"
     if isinstance(own, type) and issubclass(own, date) and name in ("now", "today", "utcnow"):
         return f"{own.__name__}.{name}"

@@ -1,6 +1,5 @@
 """What a function can reach and change apart from its arguments, and what each of these things is at a moment."""
 
-import functools
 import inspect
 import operator
 import random
@@ -9,14 +8,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
-from types import CodeType, FunctionType, GeneratorType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 from jax import tree
 from jax.tree_util import keystr
 
-from jitguide._callables import closure_of, layers, parameters_of
+from jitguide._callables import bound_in, closure_of, layers, parameters_of
 from jitguide._files import owner
 from jitguide._jax import has_tracer, is_tracer
 from jitguide._otherwise import otherwise
@@ -28,31 +27,25 @@ _MOST = 4000  # things that are looked at
 _LARGE = 2**16  # bytes or entries: of a larger array or list, no copy is kept
 
 
-def captured(fn: Callable[..., Any]) -> dict[str, Any]:
-    """Return what a function takes from around it, what is bound to it, and its defaults, by name.
+def _taken(fn: Callable[..., Any]) -> tuple[dict[str, Any], set[str]]:
+    """Return what a function takes from around it, its defaults and what is bound to it, and all names that it uses.
 
     Methods and callable objects take `self`.
     """
-    inner, bound = _function_in(fn)
-    if inner is None:
-        return bound
-    defaults = {p.name: p.default for p in parameters_of(inner) if p.default is not p.empty}
-    taken = {name: inner.__globals__[name] for name in _names(inner.__code__) if name in inner.__globals__}
-    return {**defaults, **taken, **closure_of(inner), **bound}
-
-
-def _function_in(fn: Callable[..., Any]) -> tuple[FunctionType | None, dict[str, Any]]:
-    """Return the Python function that a callable calls, and what is bound to it; None without one."""
-    inner = inspect.unwrap(fn)
-    if isinstance(inner, functools.partial):
-        names = (p.name for p in parameters_of(inner.func))
-        function, bound = _function_in(inner.func)
-        return function, bound | dict(zip(names, inner.args, strict=False)) | inner.keywords
-    bound = {"self": inner.__self__} if inspect.ismethod(inner) else {}
-    if _holds(inner) and inspect.ismethod(call := inner.__call__):
-        bound, inner = {"self": inner}, call
-    inner = getattr(inner, "__func__", inner)
-    return inner if isinstance(inner, FunctionType) else None, bound
+    args, keywords, inner = tuple[Any, ...](), dict[str, Any](), fn
+    for inner in layers(fn):
+        bound = bound_in(inner)
+        if inspect.ismethod(getattr(inner, "__call__", None)) and not hasattr(inner, "__wrapped__"):  # noqa: B004 -- for its kind
+            bound = inner, (inner,), {}
+        if bound:
+            args, keywords = (*bound[1], *args), {**bound[2], **keywords}
+    if not isinstance(inner, FunctionType):
+        return keywords, set()
+    parameters, names = parameters_of(inner), set(_names(inner.__code__))
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    taken = {name: inner.__globals__[name] for name in names if name in inner.__globals__}
+    keywords |= zip((p.name for p in parameters), args, strict=False)
+    return {**defaults, **taken, **closure_of(inner), **keywords}, names
 
 
 def _names(code: CodeType) -> list[str]:
@@ -87,23 +80,30 @@ def within_reach(fn: Callable[..., Any], statics: dict[str, Any]) -> dict[str, A
     found, waiting, seen = dict[str, Any](), [(fn, _DEPTH)], set[int]()
     while waiting:
         one, depth = waiting.pop(0)
-        held = captured(one) | (statics if one is fn else {})
-        found = {name: value for name, value in held.items() if value is not one} | found
-        called = [helper for helper in _called(one, held) if depth and id(helper) not in seen]
-        seen |= set(map(id, called))
-        waiting += [(helper, depth - 1) for helper in called]
+        held, names = _taken(one)
+        held |= statics if one is fn else {}
+        found = {
+            n: value for n, value in held.items() if one is fn or (n != "self" and value is not one)
+        } | found
+        for helper in _called(names, held) if depth else ():
+            if (code := id(getattr(helper, "__func__", helper))) not in seen:
+                seen.add(code)
+                waiting.append((helper, depth - 1))
     return found
 
 
 @otherwise([])  # a class of yours may refuse
-def _called(fn: Callable[..., Any], held: dict[str, Any]) -> list[Any]:
+def _called(names: set[str], held: dict[str, Any]) -> list[Any]:
     """Return those of your functions that a function may call: what it holds, and the methods of that by name."""
-    inner, _ = _function_in(fn)
-    names = set(_names(inner.__code__)) if inner else set()
     owners = [*held.values(), *(one for name, value in held.items() for _, one in _inside(name, value))]
-    kinds = {one if inspect.isclass(one) else type(one) for one in owners}
-    methods = [vars(kind)[name] for one in kinds for kind in one.__mro__ for name in names & vars(kind).keys()]
-    functions = [*held.values(), *(getattr(method, "__func__", method) for method in methods)]
+    methods = (
+        MethodType(getattr(part, "__func__", part), one)
+        for one in owners
+        for kind in inspect.getmro(one if inspect.isclass(one) else type(one))
+        for name, part in vars(kind).items()
+        if name in names and callable(getattr(part, "__func__", part))
+    )
+    functions = [*held.values(), *methods]
     return [one for one in functions if any(type(f) is FunctionType and is_yours(f) for f in _layers(one))]
 
 

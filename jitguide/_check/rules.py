@@ -22,6 +22,7 @@ from jitguide._watch.reasons import COMPILE, TRACE, Reason
 from jitguide._watch.signature import Signature
 from jitguide._watch.signature_diff import differences, reason_for
 from jitguide._watch.static_diff import by_identity, inside
+from jitguide._watch.structure_diff import structures
 
 # A program that needs more calls than this to earn its compile back is often a script that runs once.
 MANY_CALLS, MANY_NUMBERS = 1000, 50
@@ -104,13 +105,13 @@ def _unhashable(path: str, value: Any) -> tuple[str, Any]:
 
 
 def numbers(signature: Signature) -> Iterator[Finding]:
-    """Find arguments such as a long list of Python numbers."""
+    """Find arguments such as a long list of numbers of Python or NumPy."""
     for argument in signature.arguments.values():
-        count = sum(leaf.origin.startswith("Python") for leaf in argument.leaves)
+        count = sum(leaf.origin[:6] in ("Python", "NumPy ") and not leaf.shape for leaf in argument.leaves)
         if count >= MANY_NUMBERS:
             yield finding(
                 "many numbers",
-                f"`{argument.name}` contains {count} Python numbers, and JAX handles each as an input of its own.",
+                f"`{argument.name}` contains {count} single numbers, and JAX handles each as an input of its own.",
                 "Pass one array of them.",
             )
 
@@ -143,13 +144,21 @@ def is_hashable(value: Any) -> bool:
 
 
 def carries(signature: Signature, traced: Any) -> Iterator[Finding]:
-    """Find a first argument that looks like the result but for a weak type: fed back, it traces again."""
+    """Find a first argument that looks like the result but for a weak type or static fields: fed back, it traces again."""
     first = next((a for a in signature.arguments.values() if not a.static), None)
     if first is None:
         return
     results = traced.out_info
     for result in (results, results[0] if isinstance(results, tuple) and results else results):
         leaves, structure = jax.tree.flatten(result)
+        differ = [*structures(first.name, first.structure, structure)] if structure != first.structure else []
+        if differ and all(one.kind == "static field" for one in differ):
+            yield finding(
+                "retrace",
+                f"{differ[0].sentence}, in the result: if you feed it back, the function compiles again.",
+                "Make it a leaf, which is traced, or keep it as it is.",
+            )
+            return
         pairs = list(zip(first.leaves, leaves, strict=False))
         types = (leaf.shape == tuple(out.shape) and leaf.dtype == str(out.dtype) for leaf, out in pairs)
         if structure != first.structure or not all(types):

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import jax
 
 from jitguide import _display
-from jitguide._arguments import Arguments, copies, donates_any, refuse_deleted, refuse_tracing
-from jitguide._callables import jitted_in, reached, require_function, through, traced
+from jitguide._arguments import Arguments, copies, donates_any, refuse_deleted, refuse_tracing, traced
+from jitguide._callables import jitted_in, reached, require_function, through
 from jitguide._hardware import program_cost
 from jitguide._hardware.peaks import CopyPeak, MatmulPeak, copier, peaks, rate, rates
 from jitguide._jax import compiled_text, cost_analysis, has_loop, placeholders_explained

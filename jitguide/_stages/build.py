@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from jitguide import _jax, _jaxprs
-from jitguide._callables import traced
+from jitguide._arguments import traced
 from jitguide._monitoring import shown_name
 from jitguide._stages import jaxpr as jaxpr_text
 from jitguide._stages import link_hlo, outcomes, source, stablehlo

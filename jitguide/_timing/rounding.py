@@ -74,7 +74,7 @@ class Rounding:
 
 def _nudged(leaf: Any, chance: np.random.Generator) -> Any:
     """Return an array or a number with each value a rounding or two away; what has no rounding as it is."""
-    if isinstance(leaf, float):
+    if isinstance(leaf, float) and not isinstance(leaf, np.generic):
         return float(leaf * (1 + jnp.finfo(jnp.float32).eps * chance.choice(_NUDGES)))
     if isinstance(leaf, jax.Array | np.ndarray | np.generic) and jnp.issubdtype(leaf.dtype, jnp.inexact):
         factors = 1 + float(jnp.finfo(leaf.dtype).eps) * chance.choice(_NUDGES, leaf.shape)

@@ -1,15 +1,17 @@
 """The signatures that JAX's caches hold for a function, as far as watched calls tell."""
 
+import functools
 import re
 import threading
+import types
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jitguide._callables import closure_of, layers
 from jitguide._files import owner
 from jitguide._text import show
-from jitguide._watch.function_identity import are_alike, captured, place_of
 from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
 from jitguide._watch.signature import Signature
 from jitguide._watch.signature_diff import reason_for, same_call
@@ -17,6 +19,7 @@ from jitguide._watch.static_diff import parts, same
 
 # Comparing with one takes about 20 µs. A function with more kinds of calls has a problem that no list solves.
 _MAX_KNOWN = 100
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class History:
         # Of calls while there are slow kinds: why they took no fast path, None if they did.
         self.outlines: dict[tuple[Any, ...], Reason | None] = {}
         self._fun, self._others = fun, others
-        self.captured = captured(fun()) if fun else {}  # now, because a trace may change it
+        self.captured = _captured(fun()) if fun else {}  # now, because a trace may change it
         self._lock = threading.RLock()
         self._known: list[Signature] = []
         self._forgotten: list[Signature] = []
@@ -145,7 +148,7 @@ class History:
         if not self._others or self._fun is None:
             return None
         fun, earlier = self._fun(), [made.fun() for made in self._others]
-        alike = any(other is not None and are_alike(other, fun) for other in earlier)
+        alike = any(other is not None and _are_alike(other, fun) for other in earlier)
         before, now = self._others[-1].captured, self.captured
         changed = [key for key in now if key in before and not same(before[key], now[key])]
         if changed and not alike:
@@ -165,13 +168,35 @@ class History:
         return reason("captured value", name, f"{label}={part.before or 'one object'}", f"{label}={part.now}")
 
 
+def _are_alike(old: Any, new: Any) -> bool:
+    """Return whether one function is the other made again: by its code, and by what it holds."""
+    return not any(part.path or part.kind == "value" for part in parts(old, new))
+
+
+def _place_of(fun: Callable[..., Any]) -> tuple[Any, ...]:
+    """Return where a function comes from: its code, and that of the functions it wraps."""
+    codes = [one.__code__ for one in layers(fun) if hasattr(one, "__code__")]
+    return tuple((code.co_filename, code.co_firstlineno, hash(code)) for code in codes)
+
+
+def _captured(fun: Any) -> dict[str, Any]:
+    """Return the numbers and texts that a function, or one that it wraps, holds in its closure or as a partial."""
+    found: dict[str, Any] = {}
+    for one in layers(fun):
+        if isinstance(one, functools.partial):
+            found |= one.keywords
+        elif isinstance(one, types.FunctionType):
+            found |= closure_of(one)
+    return {name: value for name, value in found.items() if isinstance(value, _PLAIN)}
+
+
 def _is_among(signatures: list[Signature], now: Signature) -> bool:
     return any(same_call(other, now) for other in reversed(signatures))
 
 
 def history_of(fun: Callable[..., Any]) -> History:
     """Return the history of a function object; a new one if it is not watched now."""
-    place, this = place_of(fun), weakref.ref(fun)
+    place, this = _place_of(fun), weakref.ref(fun)
     with _places_lock:
         made = _places.get(place, [])
         mine = [one for one in made if one.fun() is fun]

@@ -179,7 +179,7 @@ def inside(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
 
 def _around(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(old, functools.partial):
-        yield from ((f".{n}", getattr(old, n), getattr(new, n)) for n in ("func", "args", "keywords"))
+        yield from ((f".{name}", getattr(old, name), getattr(new, name)) for name in attributes(old))
     elif isinstance(old, types.MethodType):
         if old.__func__ is not new.__func__:
             yield "", old.__func__, new.__func__
