@@ -1013,6 +1013,8 @@ def test_a_donated_array_that_is_passed_twice_is_found():
     shared = {"params": weights, "target": weights}
     found = only(step, shared, ones(3))
     assert found.kind == "donation"
+    pairs = {name: {"w": weights, "b": shared} for name in ("params", "target")}
+    assert only(jax.jit(lambda x: jax.tree.map(jnp.sin, x), donate_argnums=0), pairs).kind == "donation"
     assert "`state['params']` and `state['target']` are the same array, and it is donated" in found.sentence
     with pytest.raises(jax.errors.JaxRuntimeError, match="donate the same buffer twice"):
         step(shared, ones(3))
@@ -1627,7 +1629,7 @@ def test_a_compiled_program_is_refused_in_words():
 
 
 def test_a_check_inside_a_trace_is_refused_in_words():
-    with pytest.raises(RuntimeError, match="Call it outside of jit, grad and vmap"):
+    with pytest.raises(RuntimeError, match="`check` was called inside a function that JAX is tracing"):
         jax.jit(lambda x: check(jax.jit(plain), x) and x)(1.0)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import jax.stages
 
-from jitguide._arguments import Arguments, refuse_deleted
-from jitguide._callables import fresh_jit, held_in, peeled, through
+from jitguide._arguments import Arguments, refuse_deleted, refuse_tracing
+from jitguide._callables import fresh_jit, held_in, peeled, require_jitted, through
 from jitguide._check import donation, faults, inputs, jaxpr_scan, purity, reach, rules, unused
 from jitguide._check.findings import IN_THE_TRACE, OF_ARGUMENTS, Finding, Findings
 from jitguide._jax import NO_OPTIONS, fast_path_size, jit_options, placeholders_explained
@@ -30,7 +30,8 @@ _WRAPPED = (
 _BY_RUNNING = ("break-even", "agreement with the plain function")
 _BY_ROUNDING = (
     "A part of the result differs with and without jit, and about as much without jit if the arguments change by rounding. "
-    "So it is all rounding, as Adam's step is for a gradient of almost zero."
+    "So it is all rounding, as Adam's step is for a gradient of almost zero, or a difference of two times since 1970 that are "
+    "Python floats: `float32` keeps seven digits."
 )
 # Seconds for timing a jitted call, and as many for a plain one.
 _BUDGET = 0.05
@@ -74,7 +75,8 @@ def check(
         >>> check(double, jnp.ones(3), calls=[(jnp.ones(4),)], run=False).kinds
         ('retrace',)
     """
-    inputs.validate(fn)
+    require_jitted("check(fn, ...)", fn)
+    refuse_tracing("check", (args, kwargs, calls))
     with warnings.catch_warnings():
         for message in ("Some donated buffers were not usable", faults.TRUNCATED):  # they are findings
             warnings.filterwarnings("ignore", message)

@@ -74,22 +74,23 @@ def _passed_twice(
     signature: Signature, traced: Any, given: Arguments, donated: set[int]
 ) -> Iterator[Finding]:
     """Find an array that is passed in two places that the result needs, and donated in one: JAX refuses that."""
+    jaxpr = open_jaxpr(traced.jaxpr)
     values = dict(zip(signature.arguments, given[0], strict=False)) | given[1]
     arrays = [array for one in signature.traced for array in jax.tree.leaves(values[one.name])]
-    leaves = [(f"{one.name}{leaf.path}", leaf) for one in signature.traced for leaf in one.leaves]
-    needed = liveness(open_jaxpr(traced.jaxpr))[1]
-    first: dict[int, tuple[str, Leaf]] = {}
-    for array, here, variable in zip(arrays, leaves, open_jaxpr(traced.jaxpr).invars, strict=False):
-        if not isinstance(array, jax.Array) or id(variable) not in needed:
-            continue
-        (name, leaf), (other, before) = here, first.setdefault(id(array), here)
-        if leaf is not before and donated & {id(leaf), id(before)}:
-            yield finding(
-                "donation",
-                f"`{other}` and `{name}` are the same array, and it is donated: such a call raises an error.",
-                "Pass a copy in one of the two places, made by `jnp.copy`.",
-            )
-            return
+    leaves = [(f"{one.name}{leaf.path}", id(leaf)) for one in signature.traced for leaf in one.leaves]
+    needed, places = liveness(jaxpr)[1], dict[int, list[tuple[str, int]]]()
+    for array, leaf, variable in zip(arrays, leaves, jaxpr.invars, strict=False):
+        if isinstance(array, jax.Array) and id(variable) in needed:
+            places.setdefault(id(array), []).append(leaf)
+    shared = [found for found in places.values() if len(found) > 1 and donated & {leaf for _, leaf in found}]
+    if shared:
+        names = " and ".join(f"`{name}`" for name, _ in shared[0])
+        more = f" So are {len(shared) - 1} more." if len(shared) > 1 else ""
+        yield finding(
+            "donation",
+            f"{names} are the same array, and it is donated: such a call raises an error.{more}",
+            "Pass a copy in one of the places, made by `jnp.copy`.",
+        )
 
 
 def _helped(leaves: dict[int, Leaf], free: list[_Result]) -> list[int]:

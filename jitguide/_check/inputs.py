@@ -8,23 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from jitguide._callables import parameters_of, require_jitted
+from jitguide._callables import parameters_of
 from jitguide._check import reach
 from jitguide._check.rules import is_hashable
-from jitguide._jax import at_top_level, jit_options
+from jitguide._jax import jit_options
 from jitguide._monitoring import shown_name
 from jitguide._text import show
 from jitguide._watch.signature import Argument, Signature, signature_of
-
-
-def validate(fn: Any) -> None:
-    """Raise unless a jitted function is inside `fn` and nothing is being traced."""
-    require_jitted("check(fn, ...)", fn)
-    if not at_top_level():
-        raise RuntimeError(
-            "check(fn, ...) compiles and runs the function, which cannot be done inside a function that is "
-            "being traced. Call it outside of jit, grad and vmap."
-        )
 
 
 def taken_as_options(fn: Callable[..., Any], calls: Any, run: Any) -> list[str]:
@@ -76,14 +66,12 @@ def signature(
 def _untraceable(argument: Argument, choice: str) -> str:
     """Return why an argument cannot be traced, and what to do; `choice` is the option that makes it static."""
     where, value = _refused(argument.value)
-    why, what = "isn't an array, a number or a tree of them", "an array"
+    why = "isn't an array, a number or a tree of them"
     hashed = "" if is_hashable(argument.value) else "a tuple or a frozen dataclass and "
     static = f"make it {hashed}static with `{choice}`."
     if where:
         static = f"take it out of `{argument.name}`, and pass it as a static argument of its own."
-    if isinstance(value, Mapping):
-        what = "a dict made of it"
-    remedy = f"Pass {what}, or {static}"
+    remedy = f"Pass {'a dict made of it' if isinstance(value, Mapping) else 'an array'}, or {static}"
     if isinstance(value, Iterator | MappingView):
         remedy = "Pass a list made of it."
     elif dataclasses.is_dataclass(value) or reach.is_yours(type(value)):

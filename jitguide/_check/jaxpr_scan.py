@@ -167,9 +167,6 @@ def _weight(equation: Any) -> int:
 
 def _longest_true(flags: np.ndarray) -> tuple[int, int]:
     """Return start and length of the longest run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], flags.view(np.int8), [0]))))
-    starts, stops = edges[::2], edges[1::2]
-    if len(starts) == 0:
-        return 0, 0
-    longest = int(np.argmax(stops - starts))
-    return int(starts[longest]), int(stops[longest] - starts[longest])
+    edges = np.flatnonzero(np.diff(flags, prepend=False, append=False)).tolist()
+    runs = ((start, stop - start) for start, stop in zip(edges[::2], edges[1::2], strict=True))
+    return max(runs, key=lambda run: run[1], default=(0, 0))
