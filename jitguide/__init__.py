@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # for type checkers and editors, which do not see what is imp
     from jitguide._watch.block import WatchedBlock as WatchedBlock
     from jitguide._watch.block import assert_compiles as assert_compiles
     from jitguide._watch.block import assert_traces as assert_traces
-    from jitguide._watch.call import Call as Call
+    from jitguide._watch.reasons import Call as Call
     from jitguide._watch.reasons import Reason as Reason
     from jitguide._watch.watch import Watched as Watched
     from jitguide._watch.watch import watch as watch
@@ -71,8 +71,7 @@ _HOMES = {
     "_timing.scaling": ["Scaling", "scaling"],
     "_timing.statistics": ["Ratio"],
     "_watch.block": ["WatchedBlock", "assert_compiles", "assert_traces"],
-    "_watch.call": ["Call"],
-    "_watch.reasons": ["Reason"],
+    "_watch.reasons": ["Call", "Reason"],
     "_watch.watch": ["Watched", "watch"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -1,6 +1,7 @@
 """Each rule of `check` finds its own fault, stays silent on sound code, and says what to do."""
 
 import collections
+import contextvars
 import dataclasses
 import enum
 import functools
@@ -10,10 +11,12 @@ import json
 import math
 import os
 import pickle
+import queue
 import random
 import re
 import secrets
 import sys
+import threading
 import time
 import unittest.mock
 import uuid
@@ -729,6 +732,25 @@ def act_by_a_method_on_a_global(x):
     return x
 
 
+def act_on_a_queue(x):
+    QUEUE.put(x.shape)
+    return x
+
+
+def act_on_a_thread(x):
+    THREAD.calls += 1
+    return x
+
+
+def act_on_a_context(x):
+    CONTEXT.set(CONTEXT.get() + 1)
+    return x
+
+
+QUEUE, THREAD, CONTEXT = queue.Queue(), threading.local(), contextvars.ContextVar("calls", default=0)
+THREAD.calls = 0
+
+
 def act_wait(x):
     time.sleep(0)
     return x
@@ -843,6 +865,9 @@ IMPURE = {
     act_inside_a_scan: "stores a tracer in `KEPT`",
     act_inside_a_lambda: "stores a tracer in `KEPT`",
     act_by_a_method_on_a_global: "changes `COUNTS['calls']`",
+    act_on_a_queue: "changes `QUEUE.queue`",
+    act_on_a_thread: "changes `THREAD.calls`",
+    act_on_a_context: "changes `CONTEXT`",
     act_wait: "`time.sleep` at test_check.py:",
     act_by_a_method: "changes `REGISTRY.metrics['steps']`",
     act_on_a_nested_dict: "changes `NESTED['stats']['calls']`",

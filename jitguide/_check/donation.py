@@ -85,7 +85,7 @@ def _passed_twice(
     shared = [found for found in places.values() if len(found) > 1 and donated & {leaf for _, leaf in found}]
     if shared:
         names = " and ".join(f"`{name}`" for name, _ in shared[0])
-        more = f" So are {len(shared) - 1} more." if len(shared) > 1 else ""
+        more = f" {len(shared) - 1} more arrays are passed twice." if len(shared) > 1 else ""
         yield finding(
             "donation",
             f"{names} are the same array, and it is donated: such a call raises an error.{more}",

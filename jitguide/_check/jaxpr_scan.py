@@ -53,8 +53,7 @@ def host_calls(jaxpr: Any, in_loop: bool = False, maybe: bool = False) -> list[t
 
 def draws_alike(jaxpr: Any) -> bool:
     """Return whether the function draws random numbers from a key that no argument reaches."""
-    jaxpr = open_jaxpr(jaxpr)
-    return _draws(jaxpr, [False] * len(jaxpr.invars))[1]
+    return _draws(jaxpr, ())[1]
 
 
 def _draws(jaxpr: Any, constant: Sequence[bool]) -> tuple[list[bool], bool]:

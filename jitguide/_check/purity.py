@@ -16,6 +16,7 @@ from jitguide._text import place
 T = TypeVar("T")
 _ENVIRONMENTS = [getattr(os, name) for name in ("environ", "environb") if hasattr(os, name)]
 _SHARED = vars(random)["random"].__self__  # the generator that the functions of `random` share
+_RANDOM = ("{'bit_generator'", "('MT19937'")  # how the states of NumPy's generators begin
 _LOGGED = ("debug", "info", "warning", "error", "exception", "critical", "log")
 _FILES = ("read_text", "read_bytes", "write_text", "write_bytes")
 _TIMES = {v for k, v in vars(time).items() if k.startswith(("time", "perf", "mono", "process_t", "sleep"))}
@@ -57,17 +58,12 @@ def observed(
     # What is gone is last, and has no state.
     new = {name: after.get(name, "") for name in {**after, **before} if after.get(name) != before.get(name)}
     leaks = [name for name, state in new.items() if state.startswith(LEAK)]
-    return (
-        result,
-        [*acts, *(f"{_change(new[name])} `{name}`" for name in new if name not in leaks)],
-        leaks,
-        held,
-    )
-
-
-def _change(state: str) -> str:
-    """Return what was done to a thing, by its new state: NumPy's generators show theirs."""
-    return "draws from" if state.startswith(("{'bit_generator'", "('MT19937'")) else "changes"
+    done = {
+        name: "draws from" if new[name].startswith(_RANDOM) else "changes"
+        for name in new
+        if name not in leaks
+    }
+    return result, [*acts, *(f"{what} `{name}`" for name, what in done.items())], leaks, held
 
 
 def _act(frame: Any, event: str, value: Any) -> str:

@@ -2,10 +2,13 @@
 
 import inspect
 import operator
+import queue
 import random
+import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import cached_property
 from itertools import islice
 from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace
@@ -22,6 +25,11 @@ from jitguide._otherwise import otherwise
 
 Held = list[tuple[str, Any]]  # names and values
 LEAK = "a tracer"  # how the state of what holds one begins
+_OPEN = (
+    SimpleNamespace,
+    threading.local,
+    queue.Queue,
+)  # what they hold is looked at, although they are Python's
 _DEPTH = 3  # of functions that call each other, and of objects in objects
 _MOST = 4000  # things that are looked at
 _LARGE = 2**16  # bytes or entries: of a larger array or list, no copy is kept
@@ -146,7 +154,7 @@ def _inside(name: str, value: Any) -> list[tuple[str, Any]]:
         plain = (repr(key) if _is_plain(key) else f"key {i}" for i, key in enumerate(value))
         return [(f"{name}[{key}]", one) for key, one in zip(plain, dict.values(value), strict=True)]
     kind = type(value)
-    if _holds(value) and (is_yours(kind) or kind is SimpleNamespace):
+    if _holds(value) and (is_yours(kind) or isinstance(value, _OPEN)):
         cached = {key for c in kind.__mro__ for key, v in vars(c).items() if isinstance(v, cached_property)}
         attributes = _own_attributes(kind) | vars(value)
         return [(f"{name}.{key}", a) for key, a in attributes.items() if key not in cached or is_tracer(a)]
@@ -185,12 +193,9 @@ def _is_plain(value: Any) -> bool:
 def _state(value: Any) -> str:
     if is_tracer(value):
         return f"{LEAK} {id(value)}"  # one that another function left is not this one's
-    if isinstance(value, np.random.Generator):
-        return str(value.bit_generator.state)
-    if isinstance(value, np.random.RandomState):
-        return repr(value.get_state())
-    if isinstance(value, random.Random):
-        return "" if isinstance(value, random.SystemRandom) else str(hash(value.getstate()))
+    for kind, read in _READ:
+        if isinstance(value, kind):
+            return str(read(value))
     if isinstance(value, np.ndarray):
         return str(hash(value.tobytes())) if value.dtype != object and value.nbytes < _LARGE else ""
     if isinstance(value, list | deque | set | bytearray):
@@ -207,6 +212,15 @@ def _state(value: Any) -> str:
     if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
         return f"{value!r} {operator.length_hint(value)}"  # a count shows its number, other iterators what is left
     return repr(value) if isinstance(value, int | float | str) else ""
+
+
+# What shows the state of things that Python does not compare by their state.
+_READ: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (np.random.Generator, lambda one: one.bit_generator.state),
+    (np.random.RandomState, lambda one: one.get_state()),
+    (random.Random, lambda one: hash(one.getstate())),
+    (ContextVar, lambda one: _state(one.get(None))),
+)
 
 
 def _holds(value: Any) -> bool:

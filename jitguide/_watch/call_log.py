@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from jitguide._display import Displayed, Table, duration, plural
 from jitguide._text import show
-from jitguide._watch.call import OUTCOMES, Call, Outcome, call_at
-from jitguide._watch.reasons import Reason
+from jitguide._watch.reasons import OUTCOMES, Call, Outcome, Reason, call_at
 
 _NOT_COUNTED = (
     'Calls marked "not counted" are unknown: JAX did not report its work as expected, or other code removed '

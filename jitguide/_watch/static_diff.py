@@ -171,7 +171,9 @@ def inside(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
         yield from _around(old, new)
     elif isinstance(old, types.FunctionType):
         if _is_remade(old, new):
-            yield from _closures(old, new)
+            held, other = closure_of(old), closure_of(new)
+            yield from ((f"({name})", held[name], other[name]) for name in held if name in other)
+            yield "(defaults)", (old.__defaults__, old.__kwdefaults__), (new.__defaults__, new.__kwdefaults__)
     elif not by_identity(old) and not isinstance(old, (type, *_ARRAYS, *_SINGLE)) and not _is_function(old):
         for name in attributes(old):
             yield f".{name}", getattr(old, name, None), getattr(new, name, None)
@@ -186,12 +188,6 @@ def _around(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
         yield ".__self__", old.__self__, new.__self__
     else:  # a jitted function
         yield "", getattr(old, "__wrapped__", None), getattr(new, "__wrapped__", None)
-
-
-def _closures(old: types.FunctionType, new: types.FunctionType) -> Iterator[tuple[str, Any, Any]]:
-    held, other = closure_of(old), closure_of(new)
-    yield from ((f"({name})", held[name], other[name]) for name in held if name in other)
-    yield "(defaults)", (old.__defaults__, old.__kwdefaults__), (new.__defaults__, new.__kwdefaults__)
 
 
 def attributes(value: Any) -> list[str]:

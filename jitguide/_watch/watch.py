@@ -16,9 +16,8 @@ from jitguide._callables import jitted_in, peeled, require_jitted, shares_cache,
 from jitguide._otherwise import otherwise
 from jitguide._watch.block import WatchedBlock
 from jitguide._watch.cache_model import Work, history_of
-from jitguide._watch.call import Outcome
 from jitguide._watch.call_log import CallLog
-from jitguide._watch.reasons import COMPILE, FAST, TRACE, Reason, reason
+from jitguide._watch.reasons import COMPILE, FAST, TRACE, Outcome, Reason, reason
 from jitguide._watch.signature import Signature, outline_of, passed, signature_of
 from jitguide._watch.target import Entered, Stand, entry_of
 

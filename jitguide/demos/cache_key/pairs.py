@@ -13,7 +13,7 @@ import numpy as np
 
 from jitguide import watch
 from jitguide._display import escape
-from jitguide._watch.call import Call
+from jitguide._watch.reasons import Call
 
 _Run = Callable[[Callable[..., Any]], object]
 _KINDS = {
