@@ -100,15 +100,9 @@ def check(
 
 
 def _check(
-    fn: Any,
-    signature: Signature,
-    found: list[Finding],
-    notes: list[str],
-    run: bool,
-    jitted: Any,
-    args: Any,
-    kwargs: Any,
+    fn: Any, signature: Signature, found: list[Finding], notes: list[str], run: bool, jitted: Any, *given: Any
 ) -> Findings:
+    args, kwargs = given
     looked_at = tuple(what for what in IN_THE_TRACE if held_in(fn) is None or what not in OF_ARGUMENTS)
     ended = functools.partial(Findings, shown_name(fn), checked=looked_at)
     fixed = {a.name: a.value for a in signature.arguments.values() if a.static}
@@ -118,8 +112,10 @@ def _check(
     with faults.truncations(found):
         traced, acts, leaks, held = purity.observed(fn, fixed, lambda: fresh.trace(*args, **kwargs))
     impure = [*faults.purities(acts, leaks)]
-    in_the_trace = _found_in_the_trace(fn, held, jitted, signature, traced, (args, kwargs), notes, not impure)
-    found += [*in_the_trace, *impure]
+    found += _found_in_the_trace(fn, held, jitted, signature, traced, (args, kwargs))
+    if held_in(fn) is None:  # an impure body is not traced more often than it must be
+        found += unused.unused(jitted, signature, traced, None if impure else (args, kwargs), notes)
+    found += impure
     notes = [*notes, *unknown, *_blind_spots(jitted, traced.jaxpr)]
     if not run or (hidden := _why_not_run(traced.jaxpr, args, kwargs)):
         return ended(tuple(found), notes=(*notes, *([f"It was not run: {hidden}"] if run else [])))
@@ -169,16 +165,8 @@ def _plainly(
 
 
 def _found_in_the_trace(
-    fn: Any,
-    held: reach.Held,
-    jitted: Any,
-    signature: Signature,
-    traced: Any,
-    given: Arguments,
-    notes: list[str],
-    again: bool,
+    fn: Any, held: reach.Held, jitted: Any, signature: Signature, traced: Any, given: Arguments
 ) -> Iterator[Finding]:
-    """Find what the trace shows; `again` is whether the body may be traced again, which a pure one may."""
     yield from rules.constants(held, traced)
     yield from faults.keys(held, any(a.static for a in signature.arguments.values()), traced)
     yield from rules.unrolled(traced)
@@ -187,7 +175,6 @@ def _found_in_the_trace(
         with placeholders_explained():
             yield from rules.carries(signature, traced)
             yield from donation.donation(jitted, signature, traced, traced.lower(), given)
-        yield from unused.unused(jitted, signature, traced, given if again else None, notes)
 
 
 def _blind_spots(fn: Any, jaxpr: Any) -> Iterator[str]:

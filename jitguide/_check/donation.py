@@ -1,7 +1,7 @@
 """The rule of `check` for donated memory: donated in vain, or not donated although a result could have it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -27,9 +27,7 @@ class _Result(NamedTuple):
     gradient: bool
 
 
-def donation(
-    fn: Callable[..., Any], signature: Signature, traced: Any, lowered: Any, given: Arguments
-) -> Iterator[Finding]:
+def donation(fn: Any, signature: Signature, traced: Any, lowered: Any, given: Arguments) -> Iterator[Finding]:
     """Find arguments whose memory a result could take over, and donated ones that are passed twice."""
     leaves = [(a.name, leaf) for a in signature.traced for leaf in a.leaves]
     infos, results = jax.tree.leaves(lowered.args_info), jax.tree.leaves(traced.out_info)
@@ -46,7 +44,7 @@ def donation(
     for name, leaf in donated:
         (used if _reused(leaf, free) else lost).setdefault(name, []).append(leaf)
     taken = {id(leaf) for some in used.values() for leaf in some}
-    yield from _passed_twice(signature, traced, given, taken)
+    yield from _shared(signature, traced, given, taken)
     for name, without in lost.items():
         if name in used and sum(map(_bytes, without)) < WORTH_BYTES:
             continue  # a counter beside the arrays that matter
@@ -70,9 +68,7 @@ def donation(
         )
 
 
-def _passed_twice(
-    signature: Signature, traced: Any, given: Arguments, donated: set[int]
-) -> Iterator[Finding]:
+def _shared(signature: Signature, traced: Any, given: Arguments, donated: set[int]) -> Iterator[Finding]:
     """Find an array that is passed in two places that the result needs, and donated in one: JAX refuses that."""
     jaxpr = open_jaxpr(traced.jaxpr)
     values = dict(zip(signature.arguments, given[0], strict=False)) | given[1]

@@ -86,13 +86,10 @@ def _became(leaf: Any, array: Any) -> bool:
 def within_reach(fn: Callable[..., Any], statics: dict[str, Any]) -> dict[str, Any]:
     """Return what a function takes from around it, its static arguments, and what your functions that it calls take."""
     found, waiting, seen = dict[str, Any](), [(fn, _DEPTH)], set[int]()
-    while waiting:
-        one, depth = waiting.pop(0)
+    for one, depth in waiting:  # it grows
         held, names = _taken(one)
         held |= statics if one is fn else {}
-        found = {
-            n: value for n, value in held.items() if one is fn or (n != "self" and value is not one)
-        } | found
+        found = {name: value for name, value in held.items() if name != "self" or one is fn} | found
         for helper in _called(names, held) if depth else ():
             if (code := id(getattr(helper, "__func__", helper))) not in seen:
                 seen.add(code)

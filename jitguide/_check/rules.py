@@ -107,7 +107,9 @@ def _unhashable(path: str, value: Any) -> tuple[str, Any]:
 def numbers(signature: Signature) -> Iterator[Finding]:
     """Find arguments such as a long list of numbers of Python or NumPy."""
     for argument in signature.arguments.values():
-        count = sum(leaf.origin[:6] in ("Python", "NumPy ") and not leaf.shape for leaf in argument.leaves)
+        count = sum(
+            leaf.origin.startswith(("Python", "NumPy")) and not leaf.shape for leaf in argument.leaves
+        )
         if count >= MANY_NUMBERS:
             yield finding(
                 "many numbers",
