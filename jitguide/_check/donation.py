@@ -12,6 +12,7 @@ from jitguide._check import inputs
 from jitguide._check.findings import WORTH_BYTES, Finding, finding
 from jitguide._display import size
 from jitguide._jaxprs import bodies, liveness, name_stack, open_jaxpr
+from jitguide._otherwise import otherwise
 from jitguide._watch.signature import Leaf, Signature
 
 _Source = tuple[frozenset[int], bool]
@@ -151,6 +152,6 @@ def _same(leaf: Leaf, result: _Result) -> bool:
     return (leaf.shape, leaf.dtype) == (result.shape, result.dtype)
 
 
-@_jax.otherwise(0)  # such as for a key of random numbers, whose dtype is JAX's own
+@otherwise(0)  # such as for a key of random numbers, whose dtype is JAX's own
 def _bytes(one: Leaf | _Result) -> int:
     return _jax.nbytes(one.shape, jax.numpy.dtype(one.dtype))
