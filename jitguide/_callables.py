@@ -30,9 +30,10 @@ def require_function(caller: str, fn: Any, kind: str = "a function") -> None:
             "and never traces again. Pass the function that it was made from."
         )
     if not callable(fn):
+        mistaken = "its name" if isinstance(fn, str) else "the result of calling it"
         raise TypeError(
             f"{caller} needs {kind}, and `fn` is {show(fn)} of type {type(fn).__name__}, which cannot be "
-            "called. Pass the function itself, not the result of calling it."
+            f"called. Pass the function itself, not {mistaken}."
         )
     try:
         weakref.ref(fn)  # JAX's caches need one, and a second `jax.jit` of what has none ends the process
@@ -266,6 +267,8 @@ def require_jitted(caller: str, fn: Any) -> None:
         )
     elif any(jitted_in(value) is not None for value in inside):
         problem = "is a Python function around one, as decorators make. Pass the one that was decorated."
+    elif inspect.isclass(fn):
+        problem = "is a class. Pass `jax.jit` of a function, or of an object that can be called."
     else:
         problem = f"is not jitted. Write {caller.replace('fn', f'jax.jit({_in_code(fn)})')}."
     raise TypeError(f"{caller} needs a jitted function, and {what} {problem}")

@@ -100,23 +100,23 @@ def test_nothing_is_printed_when_the_expectation_fails(capsys: pytest.CaptureFix
         ((), "expect_error needs at least one exception class. Write for example expect_error(TypeError)."),
         (
             ((TypeError, ValueError),),
-            "expect_error takes exception classes one by one, as in expect_error(TypeError, ValueError), "
-            "not (<class 'TypeError'>, <class 'ValueError'>) of type tuple.",
+            "expect_error needs exception classes, got (<class 'TypeError'>, <class 'ValueError'>) of type tuple. Give them one by one, as in "
+            "expect_error(TypeError, ValueError).",
         ),
         (
             (TypeError("x"),),
-            "expect_error takes exception classes one by one, as in expect_error(TypeError, ValueError), "
-            "not TypeError('x') of type TypeError.",
+            "expect_error needs exception classes, got TypeError('x') of type TypeError. Give them one by one, as in "
+            "expect_error(TypeError, ValueError).",
         ),
         (
             ("TypeError",),
-            "expect_error takes exception classes one by one, as in expect_error(TypeError, ValueError), "
-            "not 'TypeError' of type str.",
+            "expect_error needs exception classes, got 'TypeError' of type str. Give them one by one, as in "
+            "expect_error(TypeError, ValueError).",
         ),
         (
             (int,),
-            "expect_error takes exception classes one by one, as in expect_error(TypeError, ValueError), "
-            "not <class 'int'> of type type.",
+            "expect_error needs exception classes, got <class 'int'> of type type. Give them one by one, as in "
+            "expect_error(TypeError, ValueError).",
         ),
     ],
 )

@@ -145,9 +145,7 @@ def _address(page: str) -> str:
     installed = otherwise(None)(metadata)("jitguide")
     urls = (installed and installed.get_all("Project-URL")) or []
     site = next((url.partition(", ")[2] for url in urls if url.startswith("Documentation,")), "")
-    name, mark, section = page.partition("#")
-    return (
-        f"{site.rstrip('/')}/{name}.html{mark}{section}"
-        if site
-        else f"docs/{name}.md in the source of the guide"
-    )
+    name = re.sub(r"#[\w-]+$", "", page)
+    if site:
+        return f"{site.rstrip('/')}/{name}.html{page.removeprefix(name)}"
+    return f"docs/{name}.md in the source of the guide"

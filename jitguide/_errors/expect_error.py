@@ -92,8 +92,8 @@ def expect_error(*types: type[BaseException]) -> AbstractContextManager[CaughtEr
     for given in checked:
         if not (isinstance(given, type) and issubclass(given, BaseException)):
             raise TypeError(
-                "expect_error takes exception classes one by one, as in expect_error(TypeError, ValueError), "
-                f"not {given!r} of type {type(given).__name__}."
+                f"expect_error needs exception classes, got {given!r} of type {type(given).__name__}. Give them "
+                "one by one, as in expect_error(TypeError, ValueError)."
             )
     return _expecting(types)
 

@@ -150,15 +150,15 @@ def _is_your_own(event: _monitoring.Event) -> bool:
     return event.yours or not any(hasattr(module, name) for module in (jax.numpy, jax.lax, jax.random))
 
 
-@contextlib.contextmanager
 def assert_compiles(
     expected: int | None = None, of: str | Callable[..., Any] | None = None, *, at_most: int | None = None
-) -> Iterator[WatchedBlock]:
+) -> contextlib.AbstractContextManager[WatchedBlock]:
     """Fail unless the block makes exactly `expected` executables in this thread, or in `asyncio.to_thread`.
 
     An executable that is read from the persistent cache counts like one that is compiled, so a test gives
     the same result with and without that cache. What the process made before counts for nothing: to be
     independent of the order of tests, give `at_most`, or clear the function's cache first.
+    Use it in a `with` statement: on a line of its own it checks nothing but its arguments.
     Operations outside of jit make executables of their own, once each; `of` leaves them out.
 
     Args:
@@ -180,15 +180,12 @@ def assert_compiles(
         ...     for _ in range(3):
         ...         x = double(x)
     """
-    __tracebackhide__ = True
-    with _asserted(("compile", "read"), require_count(expected, at_most), of) as seen:
-        yield seen
+    return _asserted(("compile", "read"), require_count(expected, at_most), of, _name_of(of))
 
 
-@contextlib.contextmanager
 def assert_traces(
     expected: int | None = None, of: str | Callable[..., Any] | None = None, *, at_most: int | None = None
-) -> Iterator[WatchedBlock]:
+) -> contextlib.AbstractContextManager[WatchedBlock]:
     """Fail unless the block traces exactly `expected` times in this thread.
 
     The block must call the jitted function, `lower` it or pass it to `make_jaxpr`: JAX does not report the
@@ -204,17 +201,14 @@ def assert_traces(
         >>> with assert_traces(1, of="<lambda>"):
         ...     x = double(double(x))
     """
-    __tracebackhide__ = True
-    with _asserted(("trace",), require_count(expected, at_most), of) as seen:
-        yield seen
+    return _asserted(("trace",), require_count(expected, at_most), of, _name_of(of))
 
 
 @contextlib.contextmanager
 def _asserted(
-    phases: tuple[str, ...], wanted: Wanted, of: str | Callable[..., Any] | None
+    phases: tuple[str, ...], wanted: Wanted, of: str | Callable[..., Any] | None, name: str | None
 ) -> Iterator[WatchedBlock]:
     __tracebackhide__ = True
-    name = _name_of(of)  # raises before the block runs
     with WatchedBlock() as seen:
         yield seen
     try:

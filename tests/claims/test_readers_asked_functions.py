@@ -1,4 +1,4 @@
-"""Static arguments of JAX's own functions, deleting, decorators, results, names."""
+"""Static arguments of JAX, deleting, decorators, results, names."""
 
 from functools import partial, wraps
 

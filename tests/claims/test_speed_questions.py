@@ -208,8 +208,8 @@ def texts_of_two_programs(captured):
 
 @pytest.mark.claim(
     "each-program-holds-its-own-constants",
-    "Two jitted functions that capture one array both have its values written into them; passed as an argument "
-    "it is in none of the two.",
+    "Two jitted functions that capture one array both have its values written into them; if it is an "
+    "argument, they stay out of both.",
 )
 def test_each_program_holds_its_own_constants():
     assert min(texts_of_two_programs(captured=True)) > 2 * 4 * 5000
