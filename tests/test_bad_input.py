@@ -213,7 +213,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "record, name": (lambda: jg.record(name=3), TypeError, "`name` must be text, got 3"),
     "record, in jit": (lambda: in_jit(lambda x: jg.record()), RuntimeError, f"`record` was {TRACED}"),
     "expect_error, nothing": (lambda: jg.expect_error(), TypeError, "needs at least one exception class"),
-    "expect_error, text": (lambda: jg.expect_error("TypeError"), TypeError, "not 'TypeError' of type str"),
+    "expect_error, text": (lambda: jg.expect_error("TypeError"), TypeError, "got 'TypeError' of type str"),
     "explain, empty": (lambda: jg.explain(" "), ValueError, "The text given to explain is empty"),
     "explain, bytes": (lambda: jg.explain(b"x"), TypeError, "takes an exception or a text, not bytes"),
     "explain, class": (lambda: jg.explain(KeyError), TypeError, "Pass the exception that you caught, not its class"),
