@@ -25,11 +25,8 @@ from jitguide._otherwise import otherwise
 
 Held = list[tuple[str, Any]]  # names and values
 LEAK = "a tracer"  # how the state of what holds one begins
-_OPEN = (
-    SimpleNamespace,
-    threading.local,
-    queue.Queue,
-)  # what they hold is looked at, although they are Python's
+# What these hold is looked at, although they are Python's.
+_OPEN = (SimpleNamespace, threading.local, queue.Queue)
 _DEPTH = 3  # of functions that call each other, and of objects in objects
 _MOST = 4000  # things that are looked at
 _LARGE = 2**16  # bytes or entries: of a larger array or list, no copy is kept

@@ -51,9 +51,8 @@ def address(builder: Builder, page_from: str, claim: experiments.Claim) -> str:
 
 def mark(name: str) -> pending_xref:
     """Return a node that becomes the mark of the claim, a link to its experiment."""
-    label = nodes.superscript(
-        classes=["claim"]
-    )  # filled in with the link, so that no text of a page contains it
+    # Filled in with the link, so that no text of a page contains it.
+    label = nodes.superscript(classes=["claim"])
     return pending_xref("", label, refdomain="claim", reftype="claim", reftarget=name, refwarn=True)
 
 

@@ -92,9 +92,8 @@ class Recording:
     reasons: dict[str, dict[str, str]] = field(default_factory=dict)
     beside: dict[str, tuple[str, ...]] = field(default_factory=dict)  # Python, NumPy, devices of each release
     devices: tuple[Device, ...] = ()
-    elsewhere: dict[str, dict[Device, tuple[str, str]]] = field(
-        default_factory=dict
-    )  # verdicts and reasons there
+    # Verdicts and reasons on each device, by claim.
+    elsewhere: dict[str, dict[Device, tuple[str, str]]] = field(default_factory=dict)
 
     def on(self, claim: str, jax: str) -> str:
         """Return the verdict on the release, or on the last one before it; "" where none was recorded."""

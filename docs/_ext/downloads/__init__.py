@@ -16,9 +16,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_config_value("guide_repository", "", "html", [str])
     app.add_config_value("guide_branch", "gh-pages", "html", [str])
     app.connect("html-page-context", page_files.write)
-    app.connect(
-        "html-page-context", cheat_sheet_pdf.write, priority=600
-    )  # after the page's other files are listed
+    # The PDF comes after the page's other files are listed.
+    app.connect("html-page-context", cheat_sheet_pdf.write, priority=600)
     app.add_builder(epub.GuideEpubBuilder, override=True)
     app.connect("doctree-resolved", epub.close_tags)
     app.connect("html-page-context", epub.leave_out_style)

@@ -48,9 +48,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_config_value("guide_package", package.digest("jitguide"), "env", [str])
     app.add_config_value("guide_store", None, "", [str])
     execution = _Execution(app)
-    app.add_config_value(
-        "guide_only", [], "", [list]
-    )  # the pages that this build runs; others keep what they have
+    # The pages that this build executes; others keep what they have.
+    app.add_config_value("guide_only", [], "", [list])
     app.connect("builder-inited", _check_store)
     app.connect("env-get-outdated", _outdated)
     app.connect("env-before-read-docs", execution.run)
@@ -104,9 +103,8 @@ def _concerns(app: Sphinx, record: LogRecord) -> bool:
     """Return whether a message is one for a build of a few pages: others may lack their outputs."""
     place = getattr(record, "location", None)
     if record.levelno < WARNING or place is None:
-        return "search index couldn't be loaded" not in str(
-            record.msg
-        )  # that is so before the first whole build
+        # Before the first whole build there is no search index.
+        return "search index couldn't be loaded" not in str(record.msg)
     place = place[0] if isinstance(place, tuple) else getattr(place, "source", place)
     return any(page in str(place) for page in app.config.guide_only)
 

@@ -83,9 +83,8 @@ class ForkedKernel:
     def poll(self) -> int | None:
         """Return the exit status, negative for a signal; None while the process runs."""
         if self.returncode is None and (line := self._pipe.read(16)) is not None:
-            self.returncode = int(
-                line or -signal.SIGKILL
-            )  # no line: the process that forks was killed, and all with it
+            # No line: the process that forks was killed, and all with it.
+            self.returncode = int(line or -signal.SIGKILL)
             self._pipe.close()
         return self.returncode
 

@@ -24,9 +24,8 @@ _CLOCKS = frozenset({"time", "timeit", "cProfile", "profile"})
 _HARMLESS = frozenset({"sleep", "strftime", "gmtime", "localtime"})  # of these modules
 _OTHER_PROCESSES = frozenset({"subprocess", "multiprocessing"})
 _INSTRUMENTS = frozenset({"compare", "phases", "scaling", "peaks", "roofline", "record"})
-_ATTRIBUTES = frozenset(
-    {"profiler", "run_line_magic", "run_cell_magic", "ru_utime", "ru_stime"}
-)  # of any object
+# Attributes that measure, on objects of any kind.
+_ATTRIBUTES = frozenset({"profiler", "run_line_magic", "run_cell_magic", "ru_utime", "ru_stime"})
 _IN_TEXT = re.compile(r"perf_counter|monotonic|process_time|timeit")
 _PARSING = threading.Lock()  # Python 3.11 counts the depth of parsing for all threads together
 _OF_MODULES: dict[str, Set[str]] = {}
@@ -204,7 +203,6 @@ def _changed(node: ast.AST) -> Iterator[str]:
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             yield part.id
         elif isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.value, ast.Name):
-            changes = isinstance(part.ctx, ast.Store) or isinstance(
-                node, ast.Expr
-            )  # `a.b = ...`, or `a.append(...)`
+            # Both `a.b = ...` and `a.append(...)` change `a`.
+            changes = isinstance(part.ctx, ast.Store) or isinstance(node, ast.Expr)
             yield from [part.value.id] if changes else []

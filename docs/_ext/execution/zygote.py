@@ -65,9 +65,8 @@ def _become_kernel(request: dict, pipe: int) -> None:
     os.chdir(request["folder"])
     os.write(pipe, f"{os.getpid()}\n".encode())
     os.close(pipe)
-    with contextlib.suppress(
-        OSError
-    ):  # where memory runs out, Linux ends the page that took it and not the build
+    # Where memory runs out, Linux ends the page that took it and not the build.
+    with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
     sys.modules["numpy"].random.seed()  # every kernel would inherit the same random numbers
     sys.argv = request["argv"]

@@ -67,9 +67,8 @@ def offer(app: Sphinx, page: str, _template: str, context: dict, _doctree: objec
             data = base64.b64decode(found[2])
             return f'{found[1]}="{pathto(written(data, hashlib.sha256(data).hexdigest()[:12] + ".png"), 1)}"'
 
-        text = text.replace(
-            "<pre><span></span>", "<pre>"
-        )  # Pygments keeps a first empty line; no block has one
+        # Pygments keeps a first empty line; no block has one.
+        text = text.replace("<pre><span></span>", "<pre>")
         text, rules = moved(drawn(labelled(breakable(_PICTURE.sub(picture, text)))))
         sheet = f"{page.replace('/', '-')}.css"
         if not rules:
