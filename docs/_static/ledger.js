@@ -45,7 +45,7 @@
   const said = Object.assign(document.createElement("p"), { textContent: "" });
   said.setAttribute("role", "status");
   form.append(said);
-  document.querySelector("article h1").after(form);
+  document.querySelector(".filter-place").append(form);
 
   function fits(row) {
     const verdicts = row.dataset.verdicts ?? "+".repeat(releases.length);

@@ -13,7 +13,7 @@
   form.setAttribute("aria-label", "Filter the questions");
   form.append(label, said);
   form.addEventListener("submit", (event) => event.preventDefault());
-  asked[0].closest("section").before(form);
+  document.querySelector(".filter-place").append(form);
 
   function show() {
     const words = input.value.toLowerCase().split(/\s+/);
