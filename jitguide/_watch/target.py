@@ -6,6 +6,9 @@ import types
 from collections.abc import Callable
 from typing import Any, cast
 
+import jax
+import jax.stages
+
 from jitguide._callables import held_in, peeled, with_inner
 
 
@@ -53,7 +56,15 @@ class Stand:
             raise AttributeError(name)
         return getattr(self._fn, name)
 
-    # By name, because `isinstance(f, jax.stages.Wrapped)` looks for them in the class.
-    lower = property(lambda self: self._fn.lower)
-    trace = property(lambda self: self._fn.trace)
-    eval_shape = property(lambda self: self._fn.eval_shape)
+    # In full, because `isinstance(f, jax.stages.Wrapped)` looks for them in the class.
+    def lower(self, *args: Any, **kwargs: Any) -> jax.stages.Lowered:
+        """Lower without calling, as `lower` of a jitted function does."""
+        return self._fn.lower(*args, **kwargs)
+
+    def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
+        """Trace without calling, as `trace` of a jitted function does."""
+        return self._fn.trace(*args, **kwargs)
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Return shapes and dtypes of the result, as `eval_shape` of a jitted function does."""
+        return self._fn.eval_shape(*args, **kwargs)
