@@ -1,7 +1,9 @@
 // Gives each block of code a toolbar: "Copy", and "Copy runnable" where the program of the block stands, folded, below.
 (() => {
   const BLOCKS =
-    "div.cell_input div.highlight pre, div.program div.highlight pre, div.error-example div.highlight pre, div.error-repair div.highlight pre, " +
+    "div.cell_input div.highlight pre, div.program div.highlight pre, div.error-example div.highlight pre, div.error-repair div.highlight pre";
+  // Fragments and commands in the text, which need not run by themselves.
+  const FENCED =
     "div:is(.highlight-python, .highlight-console, .highlight-yaml, .highlight-toml, .highlight-bash) > div.highlight pre";
   const said = document.createElement("div");
   said.className = "program-said";
@@ -67,7 +69,7 @@
   }
 
   document.body.append(said);
-  document.querySelectorAll(BLOCKS).forEach(connect);
+  document.querySelectorAll(`${BLOCKS}, ${FENCED}`).forEach(connect);
   for (const pane of document.querySelectorAll(".jgs-t")) {
     const tools = Object.assign(document.createElement("div"), { className: "code-tools" });
     tools.append(button("Copy", "Copy this text", (made) => copy(made, textOf(pane))));

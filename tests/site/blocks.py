@@ -69,7 +69,7 @@ _HTML = "shown as HTML:"
 
 
 def of_site(html: Path, only: str = "") -> list[Block]:
-    """Return every block of the site that has a copy button."""
+    """Return every block of the site that must run as copied: not the fragments in its text."""
     selector, found = _with_button(html), []
     for path in sorted(html.rglob("*.html")):
         page = path.relative_to(html).with_suffix("").as_posix()
@@ -81,7 +81,7 @@ def of_site(html: Path, only: str = "") -> list[Block]:
 
 
 def _with_button(html: Path) -> str:
-    """Return the selector by which the site's own script finds the blocks that get a copy button."""
+    """Return the selector by which the site's own script finds these blocks."""
     script = html / "_static" / "program.js"
     named = re.search(r'BLOCKS =\s*"([^"]+)"', script.read_text("utf-8") if script.exists() else "")
     return named[1] if named else "div.cell_input div.highlight pre"
